@@ -292,6 +292,7 @@ impl Environment {
             root,
             guard: self.guard()?,
             runtime: Box::new(|| runtime().unwrap_or_else(|_| Box::new(SystemRuntime))),
+            token: variable,
         }))
     }
 
@@ -708,7 +709,7 @@ fn os_user() -> Option<Actor> {
     Some(Actor::from_claim(ActorRole::Human, &name))
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 

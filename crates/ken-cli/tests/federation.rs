@@ -199,6 +199,13 @@ fn words_are_shown_only_after_two_people_agreed() {
     let found = search(&reader, "bound retries");
     assert_eq!(found["global"][0]["id"], foreign_id.as_str());
     assert_eq!(found["peers"][0]["peer"], "acme");
+    // Its ledger is not this repository's, so no hint may lead there.
+    let shown = reader.run(["show", &foreign_id]).success().stdout;
+    assert!(shown.contains("idempotent"), "{shown}");
+    assert!(
+        !shown.contains(".ken/entries") && !shown.contains("ken log"),
+        "{shown}"
+    );
     let block = reader.run([
         "search",
         "bound retries",
@@ -476,9 +483,11 @@ fn the_guide_runs_as_written() {
     let guide = repository_path("docs/guides/share-between-organizations.md");
     let guide = fs::read_to_string(guide).unwrap();
     let blocks = guide_blocks(&guide);
-    let [create, allow, subscribe] = blocks.as_slice() else {
+    // The commands after them need hubs: `tools/hub/federation-lab` runs the same.
+    let [create, allow, subscribe, at_hubs @ ..] = blocks.as_slice() else {
         panic!("three blocks: {blocks:?}");
     };
+    assert_eq!(at_hubs.len(), 3, "{at_hubs:?}");
     let acme = clone(4_000);
     // `ssh-keygen` creates it only in the home of the account, which is not the home of the test.
     fs::create_dir(acme.root().join("../home/.ssh")).unwrap();

@@ -17,6 +17,8 @@ pub struct WorkspaceId(pub Uuid);
 /// Role of a caller. Each role includes the permissions of the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
+    /// Another organization: reads publications for peers, and nothing else.
+    Peer,
     /// Searches and reads.
     Reader,
     /// Adds entries and gives feedback. Never approves and never acts for a person.
@@ -32,12 +34,13 @@ pub enum Role {
 
 /// Error for an unknown role name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a valid role; use reader, agent, member, curator or admin")]
+#[error("`{0}` is not a valid role; use peer, reader, agent, member, curator or admin")]
 pub struct RoleError(String);
 
 impl Role {
     /// All roles, weakest first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Peer,
         Self::Reader,
         Self::Agent,
         Self::Member,
@@ -49,6 +52,7 @@ impl Role {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Peer => "peer",
             Self::Reader => "reader",
             Self::Agent => "agent",
             Self::Member => "member",
@@ -75,7 +79,12 @@ impl Role {
             (Self::Curator | Self::Admin, ActorRole::Agent | ActorRole::Peer) => {
                 Err(RoleMismatch::Agent)
             }
-            (Self::Reader | Self::Member, ActorRole::Human)
+            (
+                Self::Peer,
+                ActorRole::Human | ActorRole::Agent | ActorRole::Ci | ActorRole::Import,
+            ) => Err(RoleMismatch::Peer),
+            (Self::Peer, ActorRole::Peer)
+            | (Self::Reader | Self::Member, ActorRole::Human)
             | (
                 Self::Reader | Self::Agent,
                 ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
@@ -100,6 +109,8 @@ pub enum RoleMismatch {
     Program,
     #[error("`agent:human:` names the MCP clients of people: a token cannot act as one")]
     Client,
+    #[error("a token with the role peer acts as another organization, such as peer:beta")]
+    Peer,
     #[error(
         "agents never approve, nor do peers: a curator or admin token must act as a person, a pipeline or an import"
     )]

@@ -5,6 +5,7 @@
 //! - [`wire`]: the messages;
 //! - [`hub`]: the interface of a repository to a hub, and its errors;
 //! - [`address`], [`name`], [`token`]: hub addresses, names and access tokens;
+//! - [`publication`]: the files of a publication, in a folder or on a web server;
 //! - `client` and `device` (a feature): the interface over HTTP, and the sign-in of a device.
 
 pub mod address;
@@ -14,6 +15,7 @@ pub mod client;
 pub mod device;
 pub mod hub;
 pub mod name;
+pub mod publication;
 pub mod token;
 pub mod wire;
 

@@ -3,10 +3,14 @@
 //! A line that cannot be parsed adds no signer. Users sign with `ssh-keygen -Y sign`; Ken holds no
 //! key. Opens no file: a repository reads `.ken/allowed_signers`, a hub its database.
 
+mod publisher_key;
+
 use ken_core::ledger::event::Event;
 use ken_core::values::time::Timestamp;
 use ssh_key::public::{EcdsaPublicKey, KeyData};
 use ssh_key::{HashAlg, PublicKey, SshSig};
+
+pub use publisher_key::PublisherKey;
 
 /// Required namespace of signatures of decisions.
 pub const NAMESPACE: &str = "ken";

@@ -10,6 +10,7 @@ use ken_core::json::{
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{EventBody, RecordedEvent, Switch};
 use ken_core::trust::facts::BetaPosterior;
+use ken_core::values::actor::ActorRole;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::enum_label;
 use ken_engine::promotion::ApprovalValidity;
@@ -295,6 +296,12 @@ impl EntryTextBuilder {
         }
         let events = pluralize(u64::from(entry.history.events), "event", "events");
         let last = entry.history.last.wall.date();
+        // The ledger of a peer is not this repository's: no file and no log of it are here.
+        let author = entry.created.as_ref().map(|it| it.by.role());
+        if author == Some(ActorRole::Peer) && entry.is_inbound() {
+            self.one("history", &format!("{events}, the last on {last}"));
+            return;
+        }
         self.one(
             "history",
             &format!("{events}, the last on {last}: `ken log {}`", entry.id),

@@ -6,6 +6,7 @@
 
 mod acceptance;
 mod competing;
+mod decay;
 mod export;
 mod laws;
 mod support;

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use ken_core::federation::{BatchRejection, ExportBarrier, PublisherId};
 use ken_core::values::id::EntryId;
 use ken_core::values::text::Tag;
+use ken_remote::publication::PublicationReadError;
+
+use crate::error::EngineError;
 
 /// An error of a publication or a peer.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,8 @@ pub enum FederationError {
     Key { path: PathBuf, why: String },
     #[error("`{path}` is not a valid publication file: {why}")]
     File { path: PathBuf, why: String },
+    #[error(transparent)]
+    Read(#[from] PublicationReadError),
     #[error("the folder belongs to the publisher {found}, not to {wanted}")]
     OtherPublisher {
         found: PublisherId,
@@ -59,6 +64,12 @@ pub enum FederationError {
     Suspended(String),
 }
 
+impl From<PublicationReadError> for EngineError {
+    fn from(error: PublicationReadError) -> Self {
+        FederationError::from(error).into()
+    }
+}
+
 impl FederationError {
     /// Returns whether a policy refuses the request.
     pub fn is_refusal(&self) -> bool {
@@ -83,6 +94,7 @@ impl FederationError {
             | Self::NoTopic
             | Self::Key { .. }
             | Self::File { .. }
+            | Self::Read(_)
             | Self::Hops(_)
             | Self::OwnSignature(_) => false,
         }
@@ -107,6 +119,7 @@ impl FederationError {
             | Self::TooManyPublications(_)
             | Self::NoTopic
             | Self::File { .. }
+            | Self::Read(_)
             | Self::OtherPublisher { .. }
             | Self::OtherPublication { .. }
             | Self::OwnPublication

@@ -1,15 +1,13 @@
-//! Keys of publishers: identity, signatures and the secret of a publication.
+//! Keys of publishers: signatures and the secret of a publication.
 //!
-//! Ken holds no private key: `ssh-keygen` signs, with a file or an agent. Only Ed25519 keys are
-//! accepted, because their signatures are deterministic.
+//! Ken holds no private key: `ssh-keygen` signs, with a file or an agent.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ken_core::federation::PublicationSecret;
 use ken_core::federation::manifest::MANIFEST_NAMESPACE;
-use ken_core::federation::{PublicationSecret, PublisherId};
 use ken_core::values::text::Tag;
-use ken_sign::SignerKey;
+use ken_sign::PublisherKey;
 
 use super::FederationError;
 use crate::promotion::signing;
@@ -17,66 +15,61 @@ use crate::promotion::signing;
 /// Namespace of the signature from which the secret of a publication follows.
 const SECRET_NAMESPACE: &str = "ken-publication-secret@v1";
 
-/// The public key of a publisher.
+/// The key of a publisher as a file, which `ssh-keygen` signs with.
 #[derive(Clone, Debug)]
-pub struct PublisherKey {
-    line: String,
-    key: SignerKey,
+pub struct PublisherKeyFile {
+    path: PathBuf,
+    key: PublisherKey,
 }
 
-impl PublisherKey {
-    /// Parses the line of a `.pub` file; `None` if it is not an Ed25519 key.
-    pub fn parse(line: &str) -> Option<Self> {
-        let key = SignerKey::parse(line).filter(SignerKey::is_ed25519)?;
-        // Without the comment, which may name a person or a machine.
-        let words: Vec<&str> = line.split_whitespace().take(2).collect();
-        let line = words.join(" ");
-        Some(Self { line, key })
-    }
-
+impl PublisherKeyFile {
     /// Reads the public key that belongs to a private key file.
-    pub(super) fn of_file(path: &Path) -> Result<Self, FederationError> {
-        let is_public = path.extension().is_some_and(|it| it == "pub");
-        let public = if is_public {
-            path.to_owned()
-        } else {
-            let mut name = path.as_os_str().to_owned();
-            name.push(".pub");
-            PathBuf::from(name)
-        };
-        let error = |why: String| FederationError::Key {
-            path: public.clone(),
-            why,
-        };
-        let text = std::fs::read_to_string(&public).map_err(|e| error(e.to_string()))?;
-        Self::parse(&text).ok_or_else(|| error("it is not an Ed25519 public key".to_owned()))
+    pub fn open(path: &Path) -> Result<Self, FederationError> {
+        let key = public_key(path)?;
+        let path = path.to_owned();
+        Ok(Self { path, key })
     }
 
-    /// Returns the line of a `.pub` file, without a comment.
-    pub fn line(&self) -> &str {
-        &self.line
+    /// Returns the public key.
+    pub fn key(&self) -> &PublisherKey {
+        &self.key
     }
 
-    /// Returns the publisher with this key.
-    pub fn publisher(&self) -> PublisherId {
-        PublisherId::from_fingerprint(&self.key.fingerprint_bytes())
+    /// Returns the path of the key.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Returns the fingerprint as `ssh-keygen -l` prints it.
-    pub fn fingerprint(&self) -> String {
-        self.key.fingerprint()
+    /// Signs the bytes of a manifest.
+    pub fn sign_manifest(&self, bytes: &[u8]) -> Result<String, FederationError> {
+        sign_manifest(bytes, &self.path)
     }
 
-    /// Returns whether this key signed a manifest.
-    pub fn has_signed(&self, bytes: &[u8], signature: &str) -> bool {
-        self.key.has_signed(signature, MANIFEST_NAMESPACE, bytes)
+    /// Returns the secret of a publication.
+    pub fn publication_secret(
+        &self,
+        publication: &Tag,
+    ) -> Result<PublicationSecret, FederationError> {
+        publication_secret(publication, &self.path)
     }
 }
 
-impl fmt::Display for PublisherKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
-    }
+/// Reads the public key that belongs to a private key file.
+pub(super) fn public_key(path: &Path) -> Result<PublisherKey, FederationError> {
+    let is_public = path.extension().is_some_and(|it| it == "pub");
+    let public = if is_public {
+        path.to_owned()
+    } else {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".pub");
+        PathBuf::from(name)
+    };
+    let error = |why: String| FederationError::Key {
+        path: public.clone(),
+        why,
+    };
+    let text = std::fs::read_to_string(&public).map_err(|e| error(e.to_string()))?;
+    PublisherKey::parse(&text).ok_or_else(|| error("it is not an Ed25519 public key".to_owned()))
 }
 
 /// Signs a manifest with the key at `path`.

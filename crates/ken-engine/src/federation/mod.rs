@@ -20,9 +20,11 @@ mod review;
 
 pub use dependency::{DependencyLesson, LessonSource, LessonTransition};
 pub use error::FederationError;
-pub use folder::PublicationFolder;
+pub use folder::{PublicationFolder, write_file};
 pub use ken_core::federation::ForeignSource;
-pub use key::PublisherKey;
+pub use ken_remote::publication::PublicationSource;
+pub use ken_sign::PublisherKey;
+pub use key::PublisherKeyFile;
 pub use overlay::PeerHits;
 pub use peer::{NewPeer, Peer, PeerHome, PeerLedger, PeerState, PeerStatus};
 pub use publication::{

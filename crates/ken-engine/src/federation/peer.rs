@@ -15,11 +15,12 @@ use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::text::Tag;
 use ken_core::values::time::{Date, Timestamp};
 use ken_ledger::{DiskError, LedgerLocation};
+use ken_remote::publication::{PublicationReader, PublicationSource};
+use ken_sign::PublisherKey;
 use serde::{Deserialize, Serialize};
 
 use super::FederationError;
-use super::folder::{PublicationFolder, write_file};
-use super::key::PublisherKey;
+use super::folder::write_file;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::guard::Guard;
@@ -50,16 +51,22 @@ pub struct PeerHome {
     pub guard: Guard,
     /// Creates the clock and random source of each ledger.
     pub runtime: Box<dyn Fn() -> Box<dyn Runtime>>,
+    /// Returns the token in an environment variable. Only the name of the variable is stored, so
+    /// that no token reaches a disk.
+    pub token: fn(&str) -> Option<String>,
 }
 
 /// Request to add a peer.
 #[derive(Clone, Debug)]
 pub struct NewPeer {
     pub name: String,
-    pub folder: PathBuf,
+    /// Folder or address of the published files.
+    pub source: PublicationSource,
+    /// Environment variable with the token for the address, if it needs one.
+    pub token_variable: Option<String>,
     /// Fingerprint that the person got from the publisher: `SHA256:…`.
     pub fingerprint: String,
-    /// 1 if the folder is the publisher's own, more if somebody passes it on.
+    /// 1 if the files are the publisher's own, more for a copy that others pass on.
     pub hops: u8,
     /// Own limit of the weight, from 0 to 0.5.
     pub limit: Option<f64>,
@@ -70,7 +77,11 @@ pub struct NewPeer {
 #[serde(deny_unknown_fields)]
 pub struct Peer {
     pub name: String,
-    pub folder: PathBuf,
+    // The name of the file's first version, which knew folders only.
+    #[serde(rename = "folder")]
+    pub source: PublicationSource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_variable: Option<String>,
     /// Public key in OpenSSH format.
     pub key: String,
     pub hops: u8,
@@ -135,10 +146,6 @@ impl Peer {
         self.state == PeerState::Active && self.replica.fork.is_none() && is_current
     }
 
-    pub(super) fn files(&self) -> PublicationFolder {
-        PublicationFolder::new(&self.folder)
-    }
-
     /// Notes a rejected batch; the third of a day suspends the peer.
     pub(super) fn strike(&mut self, today: Date, why: &str) {
         // Strikes of other days do not add up: a damaged copy now and then is no attack.
@@ -165,13 +172,14 @@ impl PeerHome {
         if self.peers()?.len() >= PEERS_MAX {
             return Err(FederationError::TooManyPeers(PEERS_MAX).into());
         }
-        let files = PublicationFolder::new(&new.folder);
+        let files = self.open_source(&new.source, new.token_variable.as_deref())?;
+        let place = PathBuf::from(new.source.to_string());
         let card = files.card()?.ok_or_else(|| FederationError::File {
-            path: new.folder.clone(),
-            why: "there is no publication in this folder".to_owned(),
+            path: place.clone(),
+            why: "there is no publication here".to_owned(),
         })?;
         let key = PublisherKey::parse(&card.key).ok_or_else(|| FederationError::Key {
-            path: new.folder.clone(),
+            path: place,
             why: "it is not an Ed25519 public key".to_owned(),
         })?;
         // The person got the fingerprint by another way than the folder. Nothing else ties this key
@@ -188,7 +196,8 @@ impl PeerHome {
         }
         let peer = Peer {
             name: new.name,
-            folder: new.folder,
+            source: new.source,
+            token_variable: new.token_variable,
             key: key.line().to_owned(),
             hops: new.hops,
             limit: new.limit.map(|it| it.clamp(0.0, WEIGHT_MAX)),
@@ -199,6 +208,20 @@ impl PeerHome {
         self.save(&peer)?;
         init_at(LedgerLocation::plain(&self.folder(&peer.name)))?;
         Ok(peer)
+    }
+
+    /// Opens the files of a peer's publication.
+    pub(super) fn open_files(&self, peer: &Peer) -> Result<PublicationReader, FederationError> {
+        self.open_source(&peer.source, peer.token_variable.as_deref())
+    }
+
+    fn open_source(
+        &self,
+        source: &PublicationSource,
+        token_variable: Option<&str>,
+    ) -> Result<PublicationReader, FederationError> {
+        let token = token_variable.and_then(self.token);
+        Ok(PublicationReader::open(source, token.as_deref())?)
     }
 
     /// Returns all peers by name.

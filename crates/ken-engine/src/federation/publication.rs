@@ -22,10 +22,12 @@ use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::text::Tag;
 use ken_guard::ReceiveVerdict;
+use ken_remote::publication::PublicationCard;
+use ken_sign::PublisherKey;
 use serde::{Deserialize, Serialize};
 
-use super::folder::{PublicationCard, PublicationFolder};
-use super::key::{self, PublisherKey};
+use super::folder::PublicationFolder;
+use super::key;
 use super::peer::check_name;
 use super::{FederationError, peer};
 use crate::engine::Engine;
@@ -110,7 +112,7 @@ pub struct PublicationUpdate {
 impl Publication {
     /// Returns the public key.
     pub fn publisher_key(&self) -> Result<PublisherKey, FederationError> {
-        PublisherKey::of_file(&self.key)
+        key::public_key(&self.key)
     }
 
     fn files(&self) -> PublicationFolder {
@@ -158,7 +160,7 @@ pub(crate) fn create_publication(
     };
     let own = publication.publisher_key()?.publisher();
     // An update would overwrite the files of the other publisher.
-    if let Some(card) = publication.files().card()?
+    if let Some(card) = publication.files().reader().card()?
         && card.publisher != own
     {
         let (found, wanted) = (card.publisher, own);
@@ -432,7 +434,7 @@ fn redact_served_batches(
         return Ok(());
     }
     for number in 1..=last.number {
-        let Some(mut batch) = files.batch(last.epoch, number)? else {
+        let Some(mut batch) = files.reader().batch(last.epoch, number)? else {
             continue;
         };
         let mut is_changed = false;
@@ -461,7 +463,7 @@ fn replay(
 ) -> Result<(PublicationReplica, Vec<SignedManifest>), EngineError> {
     let files = publication.files();
     let mut log = PublicationReplica::own(key.publisher(), publication.name.clone());
-    let mut orders = files.orders()?;
+    let mut orders = files.reader().orders()?;
     for known in &publication.orders {
         if !orders.contains(known) {
             orders.push(known.clone());
@@ -470,11 +472,11 @@ fn replay(
     let check = |bytes: &[u8], signature: &str| key.has_signed(bytes, signature);
     let applied = log.accept_orders(&orders, now, &check);
     applied.map_err(|why| FederationError::Batch { number: 0, why })?;
-    let Some(head) = files.head()? else {
+    let Some(head) = files.reader().head()? else {
         return Ok((log, orders));
     };
     for number in 1..=head.manifest.number {
-        let Some(batch) = files.batch(head.manifest.epoch, number)? else {
+        let Some(batch) = files.reader().batch(head.manifest.epoch, number)? else {
             // A folder with a gap was damaged; the clone's counter then begins a new epoch.
             break;
         };

@@ -13,9 +13,9 @@ use ken_core::federation::{
 use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
 use ken_core::ledger::store::DerivedStore as _;
 use ken_core::values::id::EventId;
+use ken_remote::publication::PublicationReader;
+use ken_sign::PublisherKey;
 
-use super::folder::PublicationFolder;
-use super::key::PublisherKey;
 use super::peer::{PeerHome, PeerLedger, PeerState, carrier};
 use super::{FederationError, publication};
 use crate::engine::Engine;
@@ -46,7 +46,7 @@ pub struct PeerPull {
 impl PeerHome {
     /// Receives what a peer published since the last pull.
     ///
-    /// `own` are the publishers of this clone: nobody is a peer of themselves.
+    /// `own` are the publishers of this clone, which is no peer of itself.
     pub fn pull(
         &self,
         ledger: &mut PeerLedger,
@@ -58,7 +58,7 @@ impl PeerHome {
         }
         let key = ledger.peer.publisher_key()?;
         let check = |bytes: &[u8], signature: &str| key.has_signed(bytes, signature);
-        let files = ledger.peer.files();
+        let files = self.open_files(&ledger.peer)?;
         let now = ledger.engine.now();
         if let Some(card) = files.card()?
             && card.publication != ledger.peer.replica.publication
@@ -91,7 +91,7 @@ impl PeerHome {
     fn pull_batches(
         &self,
         ledger: &mut PeerLedger,
-        (files, key): (&PublicationFolder, &PublisherKey),
+        (files, key): (&PublicationReader, &PublisherKey),
         head: SignedManifest,
         report: &mut PeerPull,
     ) -> Result<(), EngineError> {

@@ -6,6 +6,7 @@
 //! log.
 
 mod audit;
+mod federation;
 mod people;
 mod person;
 mod removal;
@@ -29,6 +30,7 @@ use crate::identity::tokens::{IssueTokenError, RotateTokenError};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::limits::HubLimits;
 use crate::service::ServiceError;
+use crate::service::federation::HubFederationError;
 use crate::store::StoreError;
 
 pub use audit::{AuditChains, ExportListing};
@@ -113,6 +115,8 @@ pub enum AdministrationError {
     #[error(transparent)]
     ListPerson(#[from] ListPersonError),
     #[error(transparent)]
+    Federation(Box<HubFederationError>),
+    #[error(transparent)]
     Service(#[from] Box<ServiceError>),
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -164,6 +168,7 @@ impl AdministrationError {
             | Self::Account(AccountError::Identity(IdentityError::Database(error)))
             | Self::ListPerson(ListPersonError::Identity(IdentityError::Database(error)))
             | Self::Store(StoreError::Database(error)) => Some(error),
+            Self::Federation(error) => error.database(),
             Self::NoOrganization(_)
             | Self::NoWorkspace(_)
             | Self::NoToken(_)

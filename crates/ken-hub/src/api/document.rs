@@ -21,7 +21,7 @@ pub(super) const SECURITY_SCHEME: &str = "token";
 const DESCRIPTION: &str = "\
 REST API of a Ken hub: push and pull events, search and read entries, report runs, decide on quarantined and pending entries. \
 Authenticate with a token (`Authorization: Bearer TOKEN`). The `security` of each operation names the lowest role that may call it: \
-reader, agent, member, curator or admin. A workspace of another organization gets the same response as a missing one.
+peer (another organization, which reads publications and nothing else), reader, agent, member, curator or admin. A workspace of another organization gets the same response as a missing one.
 
 Every error is a problem as defined by RFC 9457 (`application/problem+json`): the address in `type` documents the kind of problem, `detail` names the next step. \
 Lists have the form `{\"items\": […], \"next\": …}`: send `next` as `after` to get the next page; the last page has no `next`. \

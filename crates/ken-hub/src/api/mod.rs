@@ -13,6 +13,7 @@ pub mod caller;
 mod document;
 mod etag;
 pub(crate) mod events;
+mod federation;
 pub(crate) mod health;
 mod idempotency;
 mod knowledge;
@@ -56,6 +57,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         .merge(audit::routes())
         .merge(events::routes())
         .merge(knowledge::routes())
+        .merge(federation::routes())
         .split_for_parts();
     let document = Arc::new(document::complete_document(&gathered));
     // A layer covers only the routes added before it: the documentation is merged afterwards

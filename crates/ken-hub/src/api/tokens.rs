@@ -63,6 +63,8 @@ pub(super) struct TokenResponse {
 #[serde(rename_all = "lowercase")]
 #[schema(as = Role)]
 pub(super) enum RoleParam {
+    /// Another organization, which reads publications and nothing else.
+    Peer,
     Reader,
     Agent,
     Member,
@@ -137,6 +139,7 @@ pub(super) struct RevokedTokensResponse {
 impl From<RoleParam> for Role {
     fn from(name: RoleParam) -> Self {
         match name {
+            RoleParam::Peer => Self::Peer,
             RoleParam::Reader => Self::Reader,
             RoleParam::Agent => Self::Agent,
             RoleParam::Member => Self::Member,
@@ -149,6 +152,7 @@ impl From<RoleParam> for Role {
 impl From<Role> for RoleParam {
     fn from(role: Role) -> Self {
         match role {
+            Role::Peer => Self::Peer,
             Role::Reader => Self::Reader,
             Role::Agent => Self::Agent,
             Role::Member => Self::Member,

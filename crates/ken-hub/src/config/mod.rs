@@ -8,6 +8,7 @@ mod quotas;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::limits::HubLimits;
 use crate::operator_log::OperatorLog;
@@ -48,6 +49,17 @@ pub struct ServeSettings {
     pub exports: Vec<ExportSettings>,
     /// Key that signs checkpoints of the audit log.
     pub audit_key: Option<Arc<AuditSigningKey>>,
+    /// Automatic pulls from peers. Without it, a hub connects to no other organization.
+    pub federation: Option<FederationSettings>,
+}
+
+/// Settings of automatic pulls from peers.
+#[derive(Clone, Copy, Debug)]
+pub struct FederationSettings {
+    /// Interval between two pulls of a peer.
+    pub interval: Duration,
+    /// Returns the token for a peer in an environment variable.
+    pub token: fn(&str) -> Option<String>,
 }
 
 impl ServeSettings {
@@ -74,6 +86,7 @@ impl ServeSettings {
             has_pages: true,
             exports: Vec::new(),
             audit_key: None,
+            federation: None,
         }
     }
 }

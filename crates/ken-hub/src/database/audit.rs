@@ -143,6 +143,21 @@ pub enum AuditAction {
     PersonForgotten,
     /// It was set whether people who sign in are listed.
     PeopleChanged,
+    PublicationCreated,
+    PublicationUpdated,
+    PublicationClosed,
+    /// A person let the words of entries out.
+    ExportApproved,
+    PeerAdded,
+    PeerSuspended,
+    PeerResumed,
+    /// The weight of a peer was limited.
+    PeerLimited,
+    PeerRemoved,
+    PeerEntriesApproved,
+    PeerEntriesRejected,
+    /// A person said whether an entry of a peer held.
+    PeerRated,
 }
 
 /// Events that a record is about.
@@ -269,6 +284,18 @@ impl AuditAction {
             Self::PersonAdded => "person.added",
             Self::PersonForgotten => "person.forgotten",
             Self::PeopleChanged => "people.changed",
+            Self::PublicationCreated => "publication.created",
+            Self::PublicationUpdated => "publication.updated",
+            Self::PublicationClosed => "publication.closed",
+            Self::ExportApproved => "export.approved",
+            Self::PeerAdded => "peer.added",
+            Self::PeerSuspended => "peer.suspended",
+            Self::PeerResumed => "peer.resumed",
+            Self::PeerLimited => "peer.limited",
+            Self::PeerRemoved => "peer.removed",
+            Self::PeerEntriesApproved => "peer.approved",
+            Self::PeerEntriesRejected => "peer.rejected",
+            Self::PeerRated => "peer.rated",
         }
     }
 }

@@ -46,6 +46,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0022_audit_chain",
     "0023_retention",
     "0024_opaque_people",
+    "0025_federation",
 ];
 
 /// Statement with which a migration says that older hubs cannot serve beside it. The name of the

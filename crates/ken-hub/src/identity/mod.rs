@@ -103,6 +103,10 @@ impl AuthenticatedCaller {
     /// Returns whether the caller may access a workspace of its organization.
     #[must_use]
     pub fn may_enter(&self, workspace: WorkspaceId) -> bool {
+        // For another organization there are no workspaces, whatever asks for them.
+        if self.workspace_roles.role_in(workspace, self.role) <= Role::Peer {
+            return false;
+        }
         let allowed = self.workspaces.as_ref();
         allowed.is_none_or(|ids| ids.contains(&workspace))
     }

@@ -365,6 +365,7 @@ fn checked_name(name: &str) -> Result<String, IssueTokenError> {
 fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, IssueTokenError> {
     let actor = match (named, role) {
         (Some(actor), _) => actor,
+        (None, Role::Peer) => Actor::from_claim(ActorRole::Peer, name),
         (None, Role::Reader | Role::Agent) => Actor::from_claim(ActorRole::Agent, name),
         (None, Role::Member | Role::Curator | Role::Admin) => return Err(IssueTokenError::NoActor),
     };

@@ -83,6 +83,7 @@ pub async fn serve(
     let upkeep = tokio::spawn(upkeep::run(app.clone(), instance));
     let erasures = tokio::spawn(upkeep::run_erasures(app.clone()));
     upkeep::spawn_audit_tasks(&app);
+    upkeep::spawn_federation(&app);
     let (ending, limits) = (app.shutting_down.clone(), *app.limiter.limits());
     let grace = limits.shutdown_grace;
     let public = serve_on(listener, router(app.clone()), limits, ending.clone());

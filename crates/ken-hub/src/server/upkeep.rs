@@ -7,10 +7,12 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::api::AppState;
-use crate::config::AuditSigningKey;
+use crate::config::{AuditSigningKey, FederationSettings};
 use crate::database::audit::AuditActor;
 use crate::database::{DatabaseError, InstanceCheck, InstanceState};
 use crate::exports::{self, AuditExporter};
+use crate::service::federation::{PullOptions, pull_peer};
+use crate::store::StoreError;
 
 /// Interval of signs of life.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -79,6 +81,59 @@ async fn sign_checkpoints(app: AppState, key: Arc<AuditSigningKey>) {
             tracing::warn!(%error, "the audit log is signed later");
         }
     }
+}
+
+/// Starts the automatic pulls from peers, if they are configured.
+pub(super) fn spawn_federation(app: &AppState) {
+    if let Some(settings) = app.settings.federation {
+        tokio::spawn(pull_peers(app.clone(), settings));
+    }
+}
+
+/// Pulls every peer of every organization, one after the other, until the process shuts down. A
+/// peer that another process pulled meanwhile is left out.
+async fn pull_peers(app: AppState, settings: FederationSettings) {
+    let mut ticks = interval(settings.interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = app.shutting_down.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let pulling = pull_due_peers(&app, settings);
+        let pulled = tokio::select! {
+            () = app.shutting_down.cancelled() => return,
+            pulled = pulling => pulled,
+        };
+        if let Err(error) = pulled {
+            tracing::warn!(%error, "peers are pulled later");
+        }
+    }
+}
+
+async fn pull_due_peers(app: &AppState, settings: FederationSettings) -> Result<(), StoreError> {
+    for organization in app.database.audited_organizations().await? {
+        let mut tx = app.database.begin_organization(organization).await?;
+        let peers = tx.peers().await?;
+        let now = tx.now();
+        tx.rollback().await?;
+        // Half of the interval: ticks of several processes do not fall on the same moment.
+        let half = u64::try_from(settings.interval.as_millis() / 2).unwrap_or(u64::MAX);
+        let due = now.minus_millis(half);
+        for peer in peers
+            .iter()
+            .filter(|it| it.pulled_at.is_none_or(|at| at <= due))
+        {
+            let options = PullOptions::new(settings.token);
+            let place = (organization, peer.name.as_str());
+            // One peer that cannot be reached must not keep the others waiting.
+            if let Err(error) = pull_peer(&app.database, &app.guard, place, options).await {
+                let (peer, error) = (&peer.name, error.to_string());
+                tracing::warn!(peer, error, "the peer is pulled later");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Notes the start of a process, and tells the operator if the database was restored.

@@ -1,14 +1,19 @@
 //! Organization-wide entries that supplement a workspace's own results.
 
+use ken_core::federation::{CompetingHypotheses, ForeignSource};
 use ken_core::retrieval::ranking::SearchHit;
 use ken_core::retrieval::surface::{EntrySelection, SelectedEntry};
 
-/// Hits from other workspaces of the organization.
+/// Hits from other workspaces of the organization, and from its peers.
 #[derive(Clone, Debug, Default)]
 pub struct OrganizationHits {
     /// Best first.
     pub hits: Vec<SearchHit>,
     pub page: Option<EntrySelection>,
+    /// The peers of those hits that other organizations published.
+    pub sources: Vec<ForeignSource>,
+    /// Hits of peers that contradict entries of this workspace.
+    pub competing: Vec<CompetingHypotheses>,
 }
 
 impl OrganizationHits {

@@ -9,6 +9,7 @@
 
 mod brief;
 mod error;
+pub mod federation;
 mod feedback;
 mod global;
 mod health;

@@ -7,8 +7,8 @@ use ken_core::json::SearchResult;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::ranking::{
-    CandidateScorer, CosineThresholds, SearchHit, SearchQuery, SearchResults, ThreadVisibility,
-    merge_global_hits,
+    CandidateScorer, CosineThresholds, ForeignHit, SearchHit, SearchQuery, SearchResults,
+    ThreadVisibility, merge_foreign_hits,
 };
 use ken_core::retrieval::score::{HiddenReason, RankingWeights};
 use ken_core::retrieval::surface::{EntrySelection, HitView, SelectionLimits};
@@ -241,8 +241,8 @@ impl WorkspaceSession {
         Ok(live_opponents(entry, &others, &linked, workspace))
     }
 
-    /// Searches the organization's other workspaces, within the token budget that this workspace's
-    /// page left.
+    /// Searches the organization's other workspaces and its peers, within the token budget that
+    /// this workspace's page left.
     pub(super) async fn search_organization(
         &mut self,
         search: &SearchQuery,
@@ -270,7 +270,12 @@ impl WorkspaceSession {
         };
         let judged = found.into_iter();
         let judged = judged.filter_map(|it| scorer.score(it.candidate).ok());
-        let hits = merge_global_hits(local, judged.collect());
+        let mut others: Vec<ForeignHit> = judged.map(ForeignHit::global).collect();
+        let foreign = self
+            .search_peers(&scorer, &query(&global_search), local)
+            .await?;
+        others.extend(foreign.hits);
+        let hits = merge_foreign_hits(local, others);
         let global_page = render_hits(&hits, left);
         if !page.admits(&global_page, left) {
             return Ok(OrganizationHits::default());
@@ -278,6 +283,8 @@ impl WorkspaceSession {
         Ok(OrganizationHits {
             hits,
             page: Some(global_page),
+            sources: foreign.sources,
+            competing: foreign.competing,
         })
     }
 }

@@ -20,8 +20,10 @@ mod global;
 mod lexemes;
 mod log;
 mod overlays;
+mod peers;
 mod preload;
 mod project;
+mod publications;
 mod quarantine;
 mod read;
 mod rebuild;
@@ -50,6 +52,11 @@ pub use facets::{EntryFacets, QuarantineVisibility};
 pub use fast_append::FastAppendOptions;
 pub(crate) use fast_append::are_self_contained;
 pub use log::{EntryEventCount, LogPage, LoggedEvent};
+pub use peers::{
+    NewPeerRow, PeerApproval, PeerCandidate, PeerLineRow, PeerObservation, PeerRow, PeerVerdict,
+    ReplicaChange, ShownPeer,
+};
+pub use publications::{AudienceError, PublicationAudience, PublicationRow, PublishedLine};
 pub use quarantine::QuarantinedEvent;
 pub use read::{ENTRIES_MAX, EVENTS_MAX, EntryPosition};
 pub(crate) use rows::{embedding_model, embedding_table};

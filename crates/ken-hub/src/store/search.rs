@@ -220,36 +220,63 @@ const EXACT: &str = concat!(
     best!()
 );
 
-/// Organization query. Workspace and entry id are joined into one name during the ranking, so
-/// `ranked` can be shared with the workspace query.
-macro_rules! global {
-    ($near:literal) => {
+/// Query beyond a workspace: one table of entries for a whole organization. The column that tells
+/// whose an entry is and its id are joined into one name during the ranking, so `ranked` can be
+/// shared with the workspace query.
+macro_rules! beyond_workspace {
+    ($table:literal, $owner:literal, $condition:literal, $columns:literal, $near:literal) => {
         concat!(
-    unindexed!(),
-    ", found AS MATERIALIZED (
-    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
-     WHERE s.organization_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
+            unindexed!(),
+            ", found AS MATERIALIZED (
+    (SELECT s.", $owner, ", s.entry FROM ", $table, " s
+     WHERE s.organization_id = $3 AND ", $condition, " AND s.vector IS NOT NULL
      ORDER BY ", $near, " LIMIT $8)
     UNION
-    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
-     WHERE s.organization_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
+    (SELECT s.", $owner, ", s.entry FROM ", $table, " s
+     WHERE s.organization_id = $3 AND ", $condition, " AND s.words @@ $7::tsquery
      ORDER BY ts_rank(s.words, $7::tsquery) DESC LIMIT $8)
 ), read AS MATERIALIZED (
-    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ (SELECT $7::tsquery) AS has_some,
+    SELECT s.", $owner, "::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ (SELECT $7::tsquery) AS has_some,
         CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
         false AS anchored, true AS wanted, true AS fresh
-    FROM found f JOIN ken.global_entries s
-        ON s.organization_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
+    FROM found f JOIN ", $table, " s
+        ON s.organization_id = $3 AND s.", $owner, " = f.", $owner, " AND s.entry = f.entry
 )",
-    ranked!(),
-    "
-SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.workspace_id
+            ranked!(),
+            "
+SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.", $owner, $columns, "
 FROM (
     SELECT *, (1 - $9) * by_words + $9 * by_meaning AS relevance FROM blended
     WHERE $10 <= cosine OR $11 <= coverage ORDER BY relevance DESC, entry LIMIT $12
-) AS best JOIN ken.global_entries s ON s.organization_id = $3
-    AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
+) AS best JOIN ", $table, " s ON s.organization_id = $3
+    AND s.", $owner, " = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
 ORDER BY relevance DESC, best.entry"
+        )
+    };
+}
+
+/// Entries of other workspaces of the organization; `$4` is the workspace to leave out.
+macro_rules! global {
+    ($near:literal) => {
+        beyond_workspace!(
+            "ken.global_entries",
+            "workspace_id",
+            "s.workspace_id IS DISTINCT FROM $4",
+            "",
+            $near
+        )
+    };
+}
+
+/// Approved entries of other organizations; `$4` are the peers that may be shown.
+macro_rules! foreign {
+    ($near:literal) => {
+        beyond_workspace!(
+            "ken.peer_entries",
+            "peer_id",
+            "s.peer_id = ANY ($4)",
+            ", s.first_seen",
+            $near
         )
     };
 }
@@ -260,6 +287,12 @@ const GLOBAL: &str = global!("s.vector <=> $5::halfvec");
 /// Compares every entry of the organization. Adding 0 to the distance keeps the planner from using
 /// the graph.
 const GLOBAL_EXACT: &str = global!("0 + (s.vector <=> $5::halfvec)");
+
+/// As [`GLOBAL`], over the entries of peers.
+const FOREIGN: &str = foreign!("s.vector <=> $5::halfvec");
+
+/// As [`GLOBAL_EXACT`], over the entries of peers.
+const FOREIGN_EXACT: &str = foreign!("0 + (s.vector <=> $5::halfvec)");
 
 /// Query for candidates.
 #[derive(Clone, Copy, Debug)]
@@ -633,6 +666,65 @@ async fn search_published(
         .iter()
         .map(read)
         .collect::<Result<Vec<GlobalCandidate>, StoreError>>()?;
+    let names = CodeNames::from_text(query.text);
+    found.retain_mut(|it| query.admits(&names, &mut it.candidate));
+    Ok(found)
+}
+
+/// A row of a search in the entries of peers.
+pub(super) struct PeerSearchRow {
+    pub(super) peer: Uuid,
+    pub(super) first_seen: String,
+    pub(super) candidate: SearchCandidate,
+}
+
+/// Queries the approved entries of peers, ranked like those of the organization.
+pub(super) async fn search_peers(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    peers: &[Uuid],
+    query: &StoreQuery<'_>,
+) -> Result<Vec<PeerSearchRow>, StoreError> {
+    let compiled = CompiledQuery::compile(query.text)?;
+    let (cosine, coverage) = query.loosest();
+    let count = "SELECT count(*) <= $2 FROM (
+        SELECT FROM ken.peer_entries WHERE organization_id = $1 LIMIT $2 + 1) AS counted";
+    let row = sqlx::query(count)
+        .bind(organization.0)
+        .bind(EXACT_MAX)
+        .fetch_one(&mut *connection)
+        .await?;
+    let sql = if column(&row, 0)? {
+        FOREIGN_EXACT
+    } else {
+        FOREIGN
+    };
+    let rows = sqlx::query(sql)
+        .bind(&compiled.words)
+        .bind(&compiled.times)
+        .bind(organization.0)
+        .bind(peers)
+        .bind(&compiled.vector)
+        .bind(embedding_model().id.as_ref())
+        .bind(compiled.any())
+        .bind(PER_SIDE)
+        .bind(compiled.blend)
+        .bind(cosine)
+        .bind(coverage)
+        .bind(i64::from(query.limit))
+        .fetch_all(connection)
+        .await?;
+    let read = |row: &PgRow| {
+        Ok(PeerSearchRow {
+            peer: column(row, 6)?,
+            first_seen: column(row, 7)?,
+            candidate: candidate_from_row(row)?,
+        })
+    };
+    let mut found = rows
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<PeerSearchRow>, StoreError>>()?;
     let names = CodeNames::from_text(query.text);
     found.retain_mut(|it| query.admits(&names, &mut it.candidate));
     Ok(found)

@@ -408,11 +408,11 @@ impl WorkspaceTx {
              SELECT $1, * FROM unnest($2::uuid[], $3::uuid[]) ON CONFLICT DO NOTHING",
         )
         .bind(key)
-        .bind(targets)
+        .bind(&targets)
         .bind(events)
         .execute(self.connection())
         .await?;
-        Ok(())
+        self.redact_published_sources(&targets).await
     }
 
     /// Deletes obsolete rows, and writes the workspace-level state and the published entries.

@@ -43,6 +43,8 @@ pub(crate) struct TenantFixture {
     pub(crate) organization: OrganizationId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) name: String,
+    /// Of another organization: reads publications and nothing else.
+    pub(crate) peer: String,
     pub(crate) reader: String,
     pub(crate) agent: String,
     /// Of `human:mel@example.org`.
@@ -127,6 +129,26 @@ impl ApiHubEnvironment {
             agent: http_agent(),
             runtime,
         }
+    }
+
+    /// Ends the server without a shutdown, and starts another one at the same address.
+    pub(crate) fn kill_and_restart(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            ended.abort();
+            let _ = self.runtime.block_on(ended);
+        }
+        let listener = self.runtime.block_on(async {
+            // The port is free once the aborted server's socket is closed.
+            for _ in 0..100 {
+                if let Ok(listener) = TcpListener::bind(self.address).await {
+                    return listener;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            panic!("the address is still in use");
+        });
+        let serving = server::serve(self.app.clone(), listener, self.shutdown.clone());
+        self.ended = Some(self.runtime.spawn(serving));
     }
 
     pub(crate) fn get(&self, path: &str, token: &str) -> ApiResponse {
@@ -314,6 +336,7 @@ async fn create_tenant(app: &AppState, organization: &str, workspace: &str) -> T
             false,
         ),
         (Role::Admin, None, true),
+        (Role::Peer, None, false),
     ] {
         let (id, secret) = create_token(app, id, role, None, expires).await;
         if revoked {
@@ -327,12 +350,21 @@ async fn create_tenant(app: &AppState, organization: &str, workspace: &str) -> T
         ids.push(id.to_string());
         secrets.push(secret.reveal().to_owned());
     }
-    let [reader, agent, member, curator, admin, expired, revoked] =
-        secrets.try_into().expect("seven tokens");
+    let [
+        reader,
+        agent,
+        member,
+        curator,
+        admin,
+        expired,
+        revoked,
+        peer,
+    ] = secrets.try_into().expect("eight tokens");
     TenantFixture {
         organization: id,
         workspace: workspace_id,
         name: workspace.to_owned(),
+        peer,
         reader,
         agent,
         member,
@@ -366,6 +398,7 @@ pub(crate) async fn create_token(
     expires_at: Option<Timestamp>,
 ) -> (uuid::Uuid, TokenSecret) {
     let actor = match role {
+        Role::Peer => "peer:beta",
         Role::Reader | Role::Agent => "agent:tester",
         Role::Member => "human:mel@example.org",
         Role::Curator | Role::Admin => "human:ada@example.org",

@@ -10,6 +10,8 @@ mod canaries;
 mod decisions;
 mod events;
 mod exports;
+mod federation;
+mod federation_network;
 mod four_eyes;
 mod hostile;
 mod hub;

@@ -15,6 +15,7 @@ use crate::mcp_client::{list_tools, send_request};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RequiredRole {
     Nobody,
+    Peer,
     Reader,
     Agent,
     Member,
@@ -22,7 +23,7 @@ enum RequiredRole {
     Admin,
 }
 
-use RequiredRole::{Admin, Agent, Curator, Member, Nobody, Reader};
+use RequiredRole::{Admin, Agent, Curator, Member, Nobody, Peer, Reader};
 
 /// Every operation with the minimum role that may call it.
 const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
@@ -90,6 +91,14 @@ const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
     ("list_quarantined_entries", Curator),
     ("release_quarantined_entry", Curator),
     ("discard_quarantined_entry", Curator),
+    // A public publication needs no token; `federation` tests who reads one that is not.
+    ("get_publication_file", Nobody),
+    ("get_publication_batch", Nobody),
+    ("list_peers", Curator),
+    ("list_peer_entries", Curator),
+    ("approve_peer_entries", Curator),
+    ("reject_peer_entries", Curator),
+    ("rate_peer_entry", Curator),
 ];
 
 pub(crate) struct DocumentedOperation {
@@ -151,8 +160,9 @@ fn call_operation(
     hub.send(&operation.method, &path, &headers, body)
 }
 
-fn callers(tenant: &TenantFixture) -> [(RequiredRole, &str); 5] {
+fn callers(tenant: &TenantFixture) -> [(RequiredRole, &str); 6] {
     [
+        (Peer, &tenant.peer),
         (Reader, &tenant.reader),
         (Agent, &tenant.agent),
         (Member, &tenant.member),
@@ -206,7 +216,7 @@ fn roles_times_operations_times_tenants() {
         let name = &operation.id;
         if needs == Nobody {
             let answer = call_operation(&hub, &operation, None, &hub.acme.name);
-            assert_eq!(answer.status, 200, "{name}");
+            assert_eq!(answer.status, permitted_status(&operation), "{name}");
             continue;
         }
         for token in [
@@ -246,7 +256,10 @@ fn check_own_tenant(
 ) -> usize {
     let answer = call_operation(hub, operation, Some(token), &hub.acme.name);
     let (name, status) = (&operation.id, answer.status);
-    if role < needs {
+    if role == Peer && operation.path.contains("{workspace}") {
+        // Another organization does not even learn which workspaces there are.
+        answer.problem("not-found");
+    } else if role < needs {
         answer.problem("forbidden");
     } else {
         assert_eq!(
@@ -300,6 +313,12 @@ fn the_other_protocol_has_the_same_walls() {
     let by_id = hub.other.workspace.0.to_string();
     for (role, token) in callers(&hub.acme) {
         let token = Some(token);
+        if role == Peer {
+            for path in ["/mcp/shop", "/mcp/vault"] {
+                call_mcp_tool(&hub, token, path, None).rpc_problem("not-found");
+            }
+            continue;
+        }
         for answer in [
             call_mcp_tool(&hub, token, "/mcp/shop", None),
             call_mcp_tool(&hub, token, "/mcp", Some("shop")),
@@ -374,6 +393,19 @@ fn organization_operations() -> BTreeMap<&'static str, Option<Value>> {
             Some(json!({"query": "canary", "floor": "none", "entries": true})),
         ),
         ("revoke_everywhere", Some(json!({"author": "agent:canary"}))),
+        ("get_publication_file", None),
+        ("get_publication_batch", None),
+        ("list_peers", None),
+        ("list_peer_entries", None),
+        (
+            "approve_peer_entries",
+            Some(json!({"entries": [{"id": "L-00000000", "artifact": "b3:0"}]})),
+        ),
+        (
+            "reject_peer_entries",
+            Some(json!({"ids": ["L-00000000"], "reason": "false"})),
+        ),
+        ("rate_peer_entry", Some(json!({"verdict": "helpful"}))),
     ])
 }
 

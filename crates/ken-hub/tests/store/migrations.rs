@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-pub(crate) const FILL_STATEMENTS: [&str; 20] = [
+pub(crate) const FILL_STATEMENTS: [&str; 21] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -58,6 +58,14 @@ pub(crate) const FILL_STATEMENTS: [&str; 20] = [
      INSERT INTO ken.holds SELECT o, w, w, 'case 7', 'human:ann', 1, 'human:ann', 2 FROM tenants;",
     "INSERT INTO ken.people SELECT o, 'p-000000000001', 'Ann', 'ann@example.org', 1 FROM tenants;
      UPDATE ken.organizations SET lists_people = true;",
+    "INSERT INTO ken.publications SELECT o, 'partners', n::text, 'key', '{}', 'peers', 1, NULL, 1, 1 FROM tenants;
+     INSERT INTO ken.publication_batches SELECT o, 'partners', 1, 1, true, '{}' FROM tenants;
+     INSERT INTO ken.publication_lines SELECT o, 'partners', w, w, ARRAY[w], 'words', 'redacted' FROM tenants;
+     INSERT INTO ken.peers SELECT o, w, 'beta', 'p', 'partners', 'key', '/srv', 'KEN_PEER_BETA', 1, 0.3, NULL, '2026-11-19', '{}', false,
+         1, 2, 0.1, 0.5, 1, 2, NULL FROM tenants;
+     INSERT INTO ken.peer_lines SELECT o, w, w, 'L-00000000', '2026-11-19', 'line', false, true, 'approved', 'decision' FROM tenants;
+     INSERT INTO ken.peer_entries SELECT o, w, 'L-00000000', w, '2026-11-19', '{}', to_tsvector('ken.words', 'charging'), 1, 'm', NULL FROM tenants;
+     INSERT INTO ken.peer_observations SELECT o, w, w, 1, 1000, 0, 'human:ann', 'held' FROM tenants;",
 ];
 
 pub(crate) const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
-const TABLES_WITHOUT_WORKSPACE: [&str; 20] = [
+const TABLES_WITHOUT_WORKSPACE: [&str; 27] = [
     "migrations",
     "instance",
     "compatibility",
@@ -27,6 +27,13 @@ const TABLES_WITHOUT_WORKSPACE: [&str; 20] = [
     "former_names",
     "sign_ins",
     "device_grants",
+    "publications",
+    "publication_batches",
+    "publication_lines",
+    "peers",
+    "peer_lines",
+    "peer_entries",
+    "peer_observations",
 ];
 
 /// Tables partitioned by workspace.

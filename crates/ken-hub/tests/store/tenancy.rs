@@ -57,6 +57,14 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
                 "INSERT INTO ken.audit_dead_letters VALUES ($1, 'siem', gen_random_uuid(), 1, 1, 'timeout')",
                 "INSERT INTO ken.retention VALUES ($1, gen_random_uuid(), 'runs', 30)",
                 "INSERT INTO ken.holds VALUES ($1, gen_random_uuid(), $1, 'case 7', 'human:ann', 1)",
+                "INSERT INTO ken.publications VALUES ($1, 'partners', gen_random_uuid()::text, 'key', '{}', 'public', 1)",
+                "INSERT INTO ken.publication_batches VALUES ($1, 'partners', 1, 1, false, '{}')",
+                "INSERT INTO ken.publication_lines VALUES ($1, 'partners', gen_random_uuid(), $1, '{}', 'words', '')",
+                "INSERT INTO ken.peers (organization_id, id, name, publisher, publication, key, source, hops, replica, trust, mean, created_at)
+                 VALUES ($1, $1, 'beta', 'p', 'partners', 'key', '/srv', 1, '{}', 0.1, 0.5, 1)",
+                "INSERT INTO ken.peer_lines VALUES ($1, $1, gen_random_uuid(), 'L-00000000', '2026-11-19', 'line', false, true, 'waiting')",
+                "INSERT INTO ken.peer_entries VALUES ($1, $1, 'L-00000000', $1, '2026-11-19', '{}', '', 0, '', NULL)",
+                "INSERT INTO ken.peer_observations VALUES ($1, $1, gen_random_uuid(), 1, 1000, 0, 'human:ann', 'held')",
             ] {
                 sqlx::query(insert).bind(organization).execute(tenant.connection()).await?;
             }
@@ -125,6 +133,13 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
         "audit_dead_letters",
         "retention",
         "holds",
+        "publications",
+        "publication_batches",
+        "publication_lines",
+        "peers",
+        "peer_lines",
+        "peer_entries",
+        "peer_observations",
     ];
     world.runtime.block_on(async {
         for table in tables.iter().filter(|it| !shared.contains(&it.as_str())) {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
-use super::execution::{audit, backup, people, person, retention};
+use super::execution::{audit, backup, federation, people, person, retention};
 use super::{output, read_secret};
 use crate::commands::hub::{
     DatabaseArgs, HubArgs, HubCommand, MaxArg, MigrateArgs, OrganizationCommand, QuotaArgs,
@@ -99,6 +99,8 @@ async fn act(
         | HubCommand::Audit(_)
         | HubCommand::Retention(_)
         | HubCommand::Hold(_)
+        | HubCommand::Publication(_)
+        | HubCommand::Peer(_)
         | HubCommand::Signers(_)
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
@@ -138,6 +140,10 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
         HubCommand::Organization(command) => return organization(session, hub, command).await,
         HubCommand::Workspace(command) => return workspace(session, hub, command).await,
         HubCommand::Token(command) => return token(session, hub, command).await,
+        HubCommand::Publication(command) => {
+            return federation::publication(session, hub, command).await;
+        }
+        HubCommand::Peer(command) => return federation::peer(session, hub, command).await,
         HubCommand::Account(command) => return people::account(session, hub, command).await,
         HubCommand::Session(command) => return people::session(session, hub, command).await,
         HubCommand::Person(command) => return person::run(session, hub, command).await,
@@ -614,6 +620,10 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         AdministrationError::NoPerson => failure.with_hint(
             "name yourself with `--by human:NAME`: the redactions are written in your name",
         ),
+        AdministrationError::Federation(error) => match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        },
         AdministrationError::Service(_)
         | AdministrationError::GraceEnded(_)
         | AdministrationError::Account(_)

@@ -7,6 +7,7 @@ mod backup;
 mod configuration;
 #[cfg(feature = "hub")]
 mod execution;
+mod federation;
 #[cfg(feature = "remote")]
 mod health;
 #[cfg(feature = "hub")]
@@ -29,6 +30,7 @@ pub(crate) use backup::{BackupArgs, DrillArgs, RestoreArgs};
 #[cfg(feature = "hub")]
 pub(crate) use configuration::CheckArgs;
 pub(crate) use configuration::ConfigurationCommand;
+pub(crate) use federation::{HubPeerCommand, HubPublicationCommand};
 #[cfg(feature = "hub")]
 pub(crate) use people::AccountArgs;
 pub(crate) use people::{AccountCommand, SessionCommand};
@@ -105,6 +107,12 @@ pub(crate) enum HubCommand {
     /// Place, list and release legal holds, which beat retention and erasure
     #[command(subcommand)]
     Hold(HoldCommand),
+    /// Manage what the organization publishes to other organizations
+    #[command(subcommand)]
+    Publication(HubPublicationCommand),
+    /// Manage the publications of other organizations that this one reads
+    #[command(subcommand)]
+    Peer(HubPeerCommand),
     /// Show or set the people whose signed decisions anyone may push
     Signers(SignersArgs),
     /// Check that a running hub is alive; for health checks of containers
@@ -340,7 +348,7 @@ pub(crate) struct TokenArgs {
     /// The organization
     pub(crate) organization: String,
     /// Role of the token holder
-    #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "member", "curator", "admin"])]
+    #[arg(long, value_name = "ROLE", value_parser = ["peer", "reader", "agent", "member", "curator", "admin"])]
     pub(crate) role: String,
     /// Actor of the token holder: human:NAME, agent:NAME, ci:NAME, import:NAME or peer:NAME
     #[arg(long, value_name = "ACTOR")]

@@ -25,6 +25,12 @@ use crate::print::pluralize;
 use crate::world::hub_token;
 use exchange::{RejectedJson, describe_rejected, rejected_json};
 
+#[cfg_attr(
+    not(feature = "hub"),
+    expect(unused_imports, reason = "publications of a hub use it")
+)]
+pub(crate) use publication::PolicyArgs;
+
 /// Text below the options of `ken remote --help`.
 pub(super) const REMOTE_HELP: &str = "\
 Remotes are stored in the git directory of this clone; the repository itself cannot add one. The

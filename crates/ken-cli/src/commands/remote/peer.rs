@@ -1,7 +1,6 @@
 //! `ken remote peer`: publications of other organizations that this user reads.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use ken_core::federation::{Freshness, PublisherId};
@@ -9,7 +8,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::text::enum_label;
 use ken_engine::EngineError;
 use ken_engine::federation::{
-    NewPeer, Peer, PeerHome, PeerLedger, PeerPull, PeerState, RejectReason,
+    NewPeer, Peer, PeerHome, PeerLedger, PeerPull, PeerState, PublicationSource, RejectReason,
 };
 use serde::Serialize;
 
@@ -85,11 +84,15 @@ pub(crate) enum PeerCommand {
 pub(crate) struct AddPeerArgs {
     /// Your name for the peer: lowercase letters, digits and dashes
     name: String,
-    /// Folder with the published files
-    folder: PathBuf,
+    /// Folder or `https` address of the published files
+    #[arg(value_name = "FOLDER|URL")]
+    source: String,
     /// Fingerprint of the publisher's key, which you got by another way than the folder
     #[arg(long, value_name = "SHA256:…")]
     key: String,
+    /// Environment variable with the token for the address; the token itself is not stored
+    #[arg(long, value_name = "NAME")]
+    token_variable: Option<String>,
     /// Hops from the publisher: 1 for its own folder, 2 or 3 for a copy that others pass on
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     hops: u8,
@@ -224,7 +227,13 @@ fn add(session: &mut Session<'_>, args: AddPeerArgs) -> Result<CommandExit, Comm
     let by = session.surroundings.person()?;
     let new = NewPeer {
         name: args.name,
-        folder: session.surroundings.start.join(args.folder),
+        source: match PublicationSource::parse(&args.source) {
+            PublicationSource::Folder(path) => {
+                PublicationSource::Folder(session.surroundings.start.join(path))
+            }
+            web @ PublicationSource::Web(_) => web,
+        },
+        token_variable: args.token_variable,
         fingerprint: args.key,
         hops: args.hops,
         limit: args.limit,
@@ -283,7 +292,7 @@ fn peer_object(ledger: &PeerLedger) -> Result<PeerObject, CommandFailure> {
     Ok(PeerObject {
         schema: "ken.peer.v1",
         name: peer.name.clone(),
-        folder: peer.folder.display().to_string(),
+        folder: peer.source.to_string(),
         publisher: peer.replica.publisher.to_string(),
         publication: peer.replica.publication.to_string(),
         hops: peer.hops,

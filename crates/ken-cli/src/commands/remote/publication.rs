@@ -65,6 +65,13 @@ pub(crate) struct CreateArgs {
     /// Ed25519 key that signs; `ssh-keygen` uses it, and Ken never reads the private part
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// What may leave in a publication.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
     /// Tag whose entries may leave, with everything below it; repeatable
     #[arg(long = "topic", value_name = "TAG", required = true)]
     topics: Vec<Tag>,
@@ -74,7 +81,7 @@ pub(crate) struct CreateArgs {
     /// Kind that may leave; repeatable [default: every publishable kind]
     #[arg(long = "kind", value_name = "KIND")]
     kinds: Vec<EntryKind>,
-    /// Minimum confidence of entries that nobody confirmed
+    /// Minimum confidence of unconfirmed entries
     #[arg(long, value_name = "NUMBER", default_value_t = ExportPolicy::CONFIDENCE_MIN)]
     min_confidence: f64,
     /// Thread whose entries stay here; repeatable
@@ -89,6 +96,29 @@ pub(crate) struct CreateArgs {
     /// Days until receivers consider the publication stale if you do not update it
     #[arg(long, value_name = "DAYS", default_value_t = ExportPolicy::EXPIRES_DAYS)]
     expires_days: u16,
+}
+
+impl PolicyArgs {
+    /// Returns the export policy.
+    pub(crate) fn policy(&self) -> Result<ExportPolicy, CommandFailure> {
+        let kinds = if self.kinds.is_empty() {
+            ExportPolicy::KINDS.to_vec()
+        } else {
+            self.kinds.clone()
+        };
+        // Compared in lower case, so that a capital letter hides no name.
+        let never = self.never.iter().map(|it| it.to_lowercase());
+        Ok(ExportPolicy {
+            topics: self.topics.clone(),
+            kinds,
+            confidence_min: self.min_confidence,
+            exclude_threads: self.exclude_threads.clone(),
+            never: never.collect(),
+            license: self.license.parse().map_err(CommandFailure::usage)?,
+            relay: self.relay,
+            expires_days: self.expires_days,
+        })
+    }
 }
 
 /// JSON view of a publication.
@@ -151,28 +181,11 @@ pub(super) fn run(
 
 fn create(session: &mut Session<'_>, args: CreateArgs) -> Result<CommandExit, CommandFailure> {
     let start = session.surroundings.start.clone();
-    let kinds = if args.kinds.is_empty() {
-        ExportPolicy::KINDS.to_vec()
-    } else {
-        args.kinds
-    };
-    let license = args.license.parse().map_err(CommandFailure::usage)?;
-    // Compared in lower case, so that a capital letter hides no name.
-    let never = args.never.iter().map(|it| it.to_lowercase());
     let new = NewPublication {
         name: args.name,
         folder: start.join(args.folder),
         key: start.join(args.key),
-        policy: ExportPolicy {
-            topics: args.topics,
-            kinds,
-            confidence_min: args.min_confidence,
-            exclude_threads: args.exclude_threads,
-            never: never.collect(),
-            license,
-            relay: args.relay,
-            expires_days: args.expires_days,
-        },
+        policy: args.policy.policy()?,
     };
     let made = session.write(|engine, by| Ok(engine.create_publication(new, by)?))?;
     print_publication(session, &made)?;

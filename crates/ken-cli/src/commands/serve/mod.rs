@@ -65,6 +65,10 @@ pub(crate) struct ServeArgs {
     /// File with the private key that signs checkpoints of the audit log (Ed25519 in PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_key_file: Option<PathBuf>,
+    /// Minutes between pulls of the peers of every organization [default: none, `ken hub peer pull`
+    /// pulls]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..=1440))]
+    pub(crate) federate: Option<u32>,
     #[command(flatten)]
     pub(crate) oidc: OidcArgs,
 }

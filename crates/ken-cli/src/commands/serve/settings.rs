@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ken_hub::config::{
-    AuditSigningKey, ClaimedOrganization, ExportSettings, OidcClient, OidcSettings, ServeSettings,
-    TrustedProxyError,
+    AuditSigningKey, ClaimedOrganization, ExportSettings, FederationSettings, OidcClient,
+    OidcSettings, ServeSettings, TrustedProxyError,
 };
 use ken_hub::database::HubName;
 use ken_hub::ids::{Role, RoleError};
@@ -38,6 +39,10 @@ pub(super) fn convert(args: &ServeArgs) -> Result<ServeSettings, CommandFailure>
     settings.oidc = issuer;
     settings.exports = exports(args.exports_file.as_deref())?;
     settings.audit_key = audit_key(args.audit_key_file.as_deref())?;
+    settings.federation = args.federate.map(|minutes| FederationSettings {
+        interval: Duration::from_secs(u64::from(minutes) * 60),
+        token: crate::world::variable,
+    });
     settings.log = OperatorLog::new(
         match args.log {
             LogArg::Quiet => LogVerbosity::Quiet,

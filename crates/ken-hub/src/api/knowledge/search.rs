@@ -141,8 +141,9 @@ enum TierParam {
 }
 
 /// Search result, `ken.search.v1`: `results` best first, `left_out` beyond the token budget,
-/// `withheld` with the reason, and `global` entries of the organization, ranked below everything
-/// verified in the workspace.
+/// `withheld` with the reason, and `global` entries of the organization and of its peers, ranked
+/// below everything verified in the workspace. `peers` names the peer of each entry that another
+/// organization published, with its trust and weight.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SearchResponse, value_type = Object, example = json!({
     "schema": "ken.search.v1", "query": "payment retries time out", "served_by": "static", "tier": "summary", "tokens": 34,
@@ -202,7 +203,9 @@ async fn search(
     let mut session = session.await?;
     let found = service::search(&mut session, query).await?;
     session.commit().await?;
-    let mut response = SearchJson::new(found.to_response());
+    let beside = &found.organization_hits;
+    let mut response =
+        SearchJson::new(found.to_response()).with_peers(beside.sources.iter(), &beside.competing);
     if !with_entries {
         response = response.without_entries();
     }

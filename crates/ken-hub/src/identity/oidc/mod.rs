@@ -109,7 +109,9 @@ fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<Cl
         Role::Member | Role::Curator | Role::Admin if is_claimed_person(settings, claims) => {
             ActorRole::Human
         }
-        Role::Reader | Role::Agent | Role::Member | Role::Curator | Role::Admin => ActorRole::Agent,
+        Role::Peer | Role::Reader | Role::Agent | Role::Member | Role::Curator | Role::Admin => {
+            ActorRole::Agent
+        }
     };
     claimed_identity(settings, claims, &roles, actor)
 }
@@ -137,6 +139,7 @@ fn claimed_identity(
     let actor = subject_actor(actor, subject)?;
     let fitting = |role: Role| match (role, is_person) {
         // The role agent is one of programs.
+        (Role::Peer, _) => Role::Peer,
         (Role::Reader, _) | (Role::Agent, true) => Role::Reader,
         (Role::Member | Role::Curator | Role::Admin, true) => role,
         (Role::Agent | Role::Member | Role::Curator | Role::Admin, false) => Role::Agent,

@@ -316,7 +316,7 @@ impl PushContext {
             return Some(reason.to_owned().into());
         }
         match pusher.role {
-            Role::Reader | Role::Agent => {
+            Role::Peer | Role::Reader | Role::Agent => {
                 let reason = self.feedback_refusal_reason(event)?;
                 Some(with_curator_hint(&reason).into())
             }

@@ -3,6 +3,7 @@
 pub(super) mod audit;
 pub(super) mod backup;
 pub(super) mod configuration;
+pub(super) mod federation;
 pub(super) mod people;
 pub(super) mod person;
 pub(super) mod retention;
