@@ -36,7 +36,7 @@ pub struct Proposal {
     /// The project entry it is a copy of.
     pub copied_from: Option<CopiedFrom>,
     /// Where the forager found the text.
-    pub foraged: Option<ForageProvenance>,
+    pub foraged: Option<Box<ForageProvenance>>,
 }
 
 impl Proposal {

@@ -238,7 +238,7 @@ fn worst_title(facts: &HealthFacts, ids: &[EntryId]) -> Option<String> {
         .iter()
         .max_by_key(|id| (facts.errors_of(**id), std::cmp::Reverse(**id)))?;
     let entry = facts.entries.iter().find(|it| it.id == *worst)?;
-    Some(truncate(&entry.title(), SIGNAL_CHARS).to_string())
+    Some(truncate(&entry.title(), SIGNAL_CHARS))
 }
 
 /// Rule 6: reports pairs with similar tags and titles.

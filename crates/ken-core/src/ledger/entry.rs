@@ -83,7 +83,7 @@ pub struct EntryCreation {
     pub copied_from: Option<CopiedFrom>,
     /// Where the forager found the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub foraged: Option<ForageProvenance>,
+    pub foraged: Option<Box<ForageProvenance>>,
 }
 
 /// A value together with the events that set it.

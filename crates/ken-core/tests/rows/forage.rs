@@ -45,7 +45,7 @@ fn foraged_entry() -> (TestLedger, Entry) {
     let mut ledger = TestLedger::new();
     let mut proposal = proposal(EntryKind::Learning, "Documentation says: set a timeout");
     proposal.origin = Origin::Web;
-    proposal.foraged = Some(provenance());
+    proposal.foraged = Some(Box::new(provenance()));
     let id = ledger.propose(proposal);
     let entry = ledger.entry(id);
     (ledger, entry)
@@ -54,7 +54,10 @@ fn foraged_entry() -> (TestLedger, Entry) {
 #[test]
 fn a_foraged_entry_carries_its_provenance_through_line_and_fold() {
     let (ledger, entry) = foraged_entry();
-    assert_eq!(entry.created.as_ref().unwrap().foraged, Some(provenance()));
+    assert_eq!(
+        entry.created.as_ref().unwrap().foraged,
+        Some(Box::new(provenance()))
+    );
     let line = ledger.last_line();
     for name in [
         "source_url",

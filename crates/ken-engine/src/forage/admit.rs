@@ -191,7 +191,7 @@ fn proposal(engine: &Engine, finding: &ForageFinding, mode: ForageMode) -> Optio
     let citation = cited.cite(&author(finding), engine.now());
     let kind = EntryKind::Learning;
     let mut proposal = Proposal::new(kind, content, vec![citation], Origin::Web);
-    proposal.foraged = Some(provenance(finding, mode)?);
+    proposal.foraged = Some(Box::new(provenance(finding, mode)?));
     Some(proposal)
 }
 

@@ -102,15 +102,17 @@ fn propose(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
             Some(_) | None => Vec::new(),
         },
         copied_from: None,
-        foraged: turn.choice.one_in(4).then(|| ForageProvenance {
-            source_url: play.text("https://example.org/{}"),
-            fetch_timestamp: play.now(turn.replica),
-            fetch_level: FetchLevel::Markdown,
-            forager_trigger: ForageMode::Operator,
-            forager_query: None,
-            quality_score_milli: 700,
-            content: play.text("b3:{}"),
-            license: None,
+        foraged: turn.choice.one_in(4).then(|| {
+            Box::new(ForageProvenance {
+                source_url: play.text("https://example.org/{}"),
+                fetch_timestamp: play.now(turn.replica),
+                fetch_level: FetchLevel::Markdown,
+                forager_trigger: ForageMode::Operator,
+                forager_query: None,
+                quality_score_milli: 700,
+                content: play.text("b3:{}"),
+                license: None,
+            })
         }),
     };
     let id = play.fresh_id(turn);

@@ -219,8 +219,9 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copied_from: Option<CopiedFrom>,
         /// Where the forager found the text.
+        // Boxed, because few proposals have it and every event would be larger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        foraged: Option<ForageProvenance>,
+        foraged: Option<Box<ForageProvenance>>,
     }
     /// Fields of an entry were edited.
     Revised {
