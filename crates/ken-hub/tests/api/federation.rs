@@ -224,6 +224,37 @@ impl FederatedHub {
         self.hub.runtime.block_on(updating).expect("an update")
     }
 
+    /// Counts what searches about retries and about worker loops show of peers.
+    fn shown_of_both(&self) -> (usize, usize) {
+        (
+            self.foreign("bound retries of idempotent requests"),
+            self.foreign("close a channel to end a worker loop"),
+        )
+    }
+
+    /// Suspends a peer for a reason, or resumes it, as an operator does.
+    fn suspend(&self, peer: &str, why: Option<&str>) {
+        let (database, organization) = (&self.hub.app.database, self.hub.acme.organization);
+        self.hub.runtime.block_on(async {
+            let begun = database.begin_organization(organization);
+            let mut tx = begun.await.expect("a transaction");
+            let found = tx.peer(peer).await.expect("a database").expect("a peer");
+            tx.set_peer_suspended(found.id, why).await.expect("written");
+            tx.commit().await.expect("committed");
+        });
+    }
+
+    fn remove_peer(&self, peer: &str) {
+        let (database, organization) = (&self.hub.app.database, self.hub.acme.organization);
+        self.hub.runtime.block_on(async {
+            let begun = database.begin_organization(organization);
+            let mut tx = begun.await.expect("a transaction");
+            let found = tx.peer(peer).await.expect("a database").expect("a peer");
+            tx.delete_peer(found.id).await.expect("removed");
+            tx.commit().await.expect("committed");
+        });
+    }
+
     fn publish(&self, seed: u64, statement: &str) -> (EntryId, EventId) {
         let (entry, event) = self.teach(seed, statement, "rust/async");
         assert_eq!(self.allow(&[entry]).expect("allowed"), [entry]);
@@ -446,8 +477,9 @@ fn an_order_removes_the_words_from_every_table_and_every_answer() {
     assert_eq!(acme.update().added, 0);
 }
 
-#[test]
-fn what_is_withdrawn_rejected_suspended_stale_or_removed_is_not_shown() {
+/// Two hubs, of which the second approved two entries of the first: one about retries, one about
+/// worker loops. Also returns the id of the first.
+fn hubs_with_two_approved_entries() -> (FederatedHub, FederatedHub, EntryId) {
     let acme = FederatedHub::start(PublicationAudience::Public);
     let beta = FederatedHub::start(PublicationAudience::Public);
     let (entry, _) = acme.publish(1, RETRIES);
@@ -458,44 +490,34 @@ fn what_is_withdrawn_rejected_suspended_stale_or_removed_is_not_shown() {
     beta.subscribe("acme", &acme, 1);
     beta.pull("acme");
     assert_eq!(beta.approve_all("acme"), 2);
-    let shown = || {
-        (
-            beta.foreign("bound retries of idempotent requests"),
-            beta.foreign("close a channel to end a worker loop"),
-        )
-    };
-    assert_eq!(shown(), (1, 1));
-    let administration = |is_suspended: bool| {
-        beta.hub.runtime.block_on(async {
-            let begun = beta
-                .hub
-                .app
-                .database
-                .begin_organization(beta.hub.acme.organization);
-            let mut tx = begun.await.expect("a transaction");
-            let peer = tx.peer("acme").await.expect("a database").expect("a peer");
-            let why = is_suspended.then_some("a person suspended it");
-            tx.set_peer_suspended(peer.id, why).await.expect("written");
-            tx.commit().await.expect("committed");
-        });
-    };
-    administration(true);
-    assert_eq!(shown(), (0, 0), "hidden from the next request on");
+    assert_eq!(beta.shown_of_both(), (1, 1));
+    (acme, beta, entry)
+}
+
+#[test]
+fn what_is_suspended_stale_or_withdrawn_is_not_shown() {
+    let (acme, beta, entry) = hubs_with_two_approved_entries();
+    beta.suspend("acme", Some("a person suspended it"));
+    assert_eq!(
+        beta.shown_of_both(),
+        (0, 0),
+        "hidden from the next request on"
+    );
     let stopped = beta.pull("acme").stopped.expect("a reason");
     assert!(stopped.contains("suspended"), "{stopped}");
-    administration(false);
-    assert_eq!(shown(), (1, 1));
+    beta.suspend("acme", None);
+    assert_eq!(beta.shown_of_both(), (1, 1));
 
     // A publication without a renewal is stale after 14 days, and hidden 30 days later.
     beta.set_clock(later(20));
     let found = beta.search("bound retries of idempotent requests");
     assert_eq!(found["peers"][0]["freshness"], "stale");
     beta.set_clock(later(45));
-    assert_eq!(shown(), (0, 0));
+    assert_eq!(beta.shown_of_both(), (0, 0));
     acme.set_clock(later(45));
     assert_eq!(acme.update().batches, 1, "a renewal");
     beta.pull("acme");
-    assert_eq!(shown(), (1, 1));
+    assert_eq!(beta.shown_of_both(), (1, 1));
 
     // An entry that its publisher retracts is withdrawn.
     let mut scribe = EventWriter::new(7);
@@ -512,19 +534,26 @@ fn what_is_withdrawn_rejected_suspended_stale_or_removed_is_not_shown() {
     acme.append(vec![retraction]);
     assert_eq!(acme.update().withdrawn, 1);
     assert_eq!(beta.pull("acme").withdrawn, 1);
-    assert_eq!(shown(), (0, 1));
+    assert_eq!(beta.shown_of_both(), (0, 1));
+}
 
+#[test]
+fn what_is_rejected_or_whose_peer_is_removed_is_not_shown() {
+    let (_acme, beta, _) = hubs_with_two_approved_entries();
     // A person who rejects an entry hides it, and the peer loses trust.
-    let trust = |hub: &FederatedHub| {
-        let peers = hub.hub.get("/v1/peers", &hub.hub.acme.curator).json();
+    let trust = || {
+        let peers = beta.hub.get("/v1/peers", &beta.hub.acme.curator).json();
         peers["items"][0]["trust"].as_f64().expect("a number")
     };
-    let before = trust(&beta);
+    let before = trust();
     let approved = beta.hub.get(
         "/v1/peers/acme/entries?verdict=approved",
         &beta.hub.acme.curator,
     );
-    let id = approved.json()["items"][0]["id"].clone();
+    let approved = approved.json();
+    let items = approved["items"].as_array().expect("a list");
+    let of_retries = |it: &&Value| it.to_string().contains("jitter");
+    let id = items.iter().find(of_retries).expect("an entry")["id"].clone();
     let rate = format!(
         "/v1/peers/acme/entries/{}/rate",
         id.as_str().expect("an id")
@@ -532,31 +561,22 @@ fn what_is_withdrawn_rejected_suspended_stale_or_removed_is_not_shown() {
     let helpful = json!({"verdict": "helpful"}).to_string();
     let rated = beta.hub.post(&rate, &beta.hub.acme.curator, &helpful);
     assert_eq!(rated.json()["count"], 1, "{}", rated.text());
-    assert!(trust(&beta) > before);
+    assert!(trust() > before);
     let rated = beta.hub.post(&rate, &beta.hub.acme.curator, &helpful);
     assert_eq!(rated.json()["count"], 0, "once per entry and day");
-    let before = trust(&beta);
+    let before = trust();
     let reject = json!({"ids": [id], "reason": "false"}).to_string();
     let rejected = beta
         .hub
         .post("/v1/peers/acme/reject", &beta.hub.acme.curator, &reject);
     assert_eq!(rejected.status, 200, "{}", rejected.text());
-    assert!(trust(&beta) < before);
-    assert_eq!(shown(), (0, 0));
+    assert!(trust() < before);
+    assert_eq!(beta.shown_of_both(), (0, 1));
 
     // A peer that is removed takes everything with it.
-    beta.hub.runtime.block_on(async {
-        let begun = beta
-            .hub
-            .app
-            .database
-            .begin_organization(beta.hub.acme.organization);
-        let mut tx = begun.await.expect("a transaction");
-        let peer = tx.peer("acme").await.expect("a database").expect("a peer");
-        tx.delete_peer(peer.id).await.expect("removed");
-        tx.commit().await.expect("committed");
-    });
+    beta.remove_peer("acme");
     assert_eq!(beta.hub.tables_holding("worker loop"), Vec::<String>::new());
+    assert_eq!(beta.shown_of_both(), (0, 0));
 }
 
 #[test]
