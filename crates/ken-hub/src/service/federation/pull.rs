@@ -93,7 +93,7 @@ pub struct PeerPullReport {
     pub redacted: usize,
     /// Entries that the publisher withdrew.
     pub withdrawn: usize,
-    /// Refused lines with the reason, at most [`REFUSED_LISTED_MAX`].
+    /// Refused lines with the reason, at most `REFUSED_LISTED_MAX`.
     pub refused: Vec<(EventId, String)>,
     /// The reason why the pull stopped before the head, if it did.
     pub stopped: Option<String>,
