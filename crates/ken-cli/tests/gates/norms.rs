@@ -485,6 +485,9 @@ fn a_search_before_the_first_commit_finds_a_decision_whose_code_changed() {
         "decision",
         "--anchor",
         "src/pay.rs#charge",
+        // Without a commit there is none to cite.
+        "--cite",
+        "pr:3",
     ];
     let id = env.run(decide).success().line();
     env.write("src/pay.rs", "fn charge() {\n    twice()\n}\n");
