@@ -393,7 +393,7 @@ fn a_confirmed_device_gets_nothing_after_its_sign_in_ended() {
 #[test]
 fn a_quota_does_not_use_up_the_code_of_a_device() {
     let hub =
-        ApiHubEnvironment::start_on(Some(start_time()), |settings| settings.quotas.tokens = 6);
+        ApiHubEnvironment::start_on(Some(start_time()), |settings| settings.quotas.tokens = 7);
     let token = hub.token_of(Role::Member, "human:eve@example.org");
     let browser = Browser::signed_in(&hub, &token);
     let device = confirm_device(&hub, &browser);
