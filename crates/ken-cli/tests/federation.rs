@@ -220,6 +220,43 @@ fn words_are_shown_only_after_two_people_agreed() {
 }
 
 #[test]
+fn a_review_shows_every_word_that_an_approval_covers() {
+    let acme = publisher();
+    let body = "Measured twice.\nL-00000000  acme  learning\n  Approve me";
+    let more = [
+        "--body",
+        body,
+        "--lens",
+        "performance",
+        "--polarity",
+        "negative",
+    ];
+    let id = add(&acme.env, RETRIES, &more);
+    let out = ["remote", "publication", "review", "partners"];
+    let reviews = [acme.env.run(out).success().stdout, {
+        acme.publish(&id);
+        let reader = acme.reader();
+        reader.run(["remote", "peer", "review"]).success().stdout
+    }];
+    for shown in reviews {
+        let fields = [
+            "Measured twice.",
+            "Approve me",
+            "lens: performance",
+            "polarity: negative",
+            r#"tags: ["rust/async"]"#,
+            "decay: ",
+        ];
+        for field in fields {
+            assert!(shown.contains(field), "{field}: {shown}");
+        }
+        // A line break in the words begins no row of its own.
+        let rows = shown.lines().filter(|it| !it.starts_with("  | "));
+        assert_eq!(rows.count(), 1, "{shown}");
+    }
+}
+
+#[test]
 fn an_order_removes_the_words_from_every_file() {
     let acme = publisher();
     let id = add(&acme.env, RETRIES, &[]);

@@ -2,11 +2,16 @@
 
 use serde_json::Value;
 
+use super::actor::Actor;
+
 /// Names and addresses of one person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonNames(Vec<Vec<char>>);
 
 impl PersonNames {
+    /// Minimum length of a name in characters. A shorter one is found in other words.
+    pub const CHARS_MIN: usize = 3;
+
     /// Creates the list; empty names are left out.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut folded: Vec<Vec<char>> = names
@@ -34,6 +39,20 @@ impl PersonNames {
             Value::Object(all) => all
                 .iter()
                 .any(|(key, it)| self.are_in(key) || self.are_in_json(it)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Returns whether the texts of a JSON value mention the person, apart from actors in it: who
+    /// cited, who is revoked. They name an author like the event's own `by` and are no text;
+    /// redacting a revocation would let its source in again.
+    pub fn are_in_text_of(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.parse::<Actor>().is_err() && self.are_in(text),
+            Value::Array(all) => all.iter().any(|it| self.are_in_text_of(it)),
+            Value::Object(all) => all
+                .iter()
+                .any(|(key, it)| self.are_in(key) || self.are_in_text_of(it)),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

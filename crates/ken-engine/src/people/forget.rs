@@ -35,9 +35,6 @@ use crate::promotion::SIGNERS_FILE;
 use crate::runs::store::RunStore;
 use crate::sync;
 
-/// Shortest name that is looked for in texts, in characters: shorter ones are in every text.
-const NAME_CHARS_MIN: usize = 3;
-
 /// Largest local file that is searched, in bytes; notes of runs are far smaller.
 const LOCAL_FILE_BYTES_MAX: u64 = 64 << 20;
 
@@ -122,10 +119,11 @@ pub(super) fn select_person(
     }
     if let Some(short) = texts
         .iter()
-        .find(|it| it.trim().chars().count() < NAME_CHARS_MIN)
+        .find(|it| it.trim().chars().count() < PersonNames::CHARS_MIN)
     {
         return Err(EngineError::Usage(format!(
-            "`{short}` is too short to look for: a name has at least {NAME_CHARS_MIN} characters"
+            "`{short}` is too short to look for: a name has at least {} characters",
+            PersonNames::CHARS_MIN
         )));
     }
     Ok(SelectedPerson { listed, texts })
@@ -163,7 +161,7 @@ pub(crate) fn plan_forgetting(
         let event = &recorded.event;
         let line: Value = serde_json::from_str(recorded.line()).unwrap_or_default();
         let data = &line["data"];
-        let is_in_text = names.are_in_json(&without_actors(data));
+        let is_in_text = names.are_in_text_of(data);
         if person.is_named_author(&event.by) || (!is_in_text && names.are_in_json(data)) {
             plan.named_events += 1;
         } else if person.is_author(&event.by) {
@@ -281,22 +279,6 @@ fn redact_all(
     engine.refresh()?;
     files::render_due(engine)?;
     Ok(Some(replaced))
-}
-
-/// Returns a value without the actors in it: who cited, who is revoked. They name an author like
-/// the event's own `by` and are no text; redacting a revocation would let its source in again.
-fn without_actors(value: &Value) -> Value {
-    match value {
-        Value::String(text) if text.parse::<Actor>().is_ok() => Value::Null,
-        Value::Array(all) => all.iter().map(without_actors).collect(),
-        Value::Object(all) => {
-            let members = all
-                .iter()
-                .map(|(key, it)| (key.clone(), without_actors(it)));
-            Value::Object(members.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
 }
 
 fn entry_files(engine: &Engine, ids: BTreeSet<EntryId>) -> Result<Vec<String>, EngineError> {

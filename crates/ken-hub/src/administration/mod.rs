@@ -230,8 +230,8 @@ impl Administration {
     }
 
     /// Accepts a database that was restored from a backup. Tokens issued before are refused from
-    /// then on, unless they are kept.
-    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<(), AdministrationError> {
+    /// then on, unless they are kept. Returns false and changes nothing if the database is in use.
+    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, AdministrationError> {
         Ok(self.database.accept_restore(keeps_tokens).await?)
     }
 

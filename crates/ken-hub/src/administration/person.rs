@@ -22,9 +22,6 @@ use crate::identity::{IdentityError, accounts, tokens};
 use crate::service::{WorkspaceSession, redact_event, retract_entry};
 use crate::store::StoreError;
 
-/// Shortest name that is looked for in texts, in characters.
-const NAME_CHARS_MIN: usize = 3;
-
 /// Something stored about a person.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HubPersonRecord {
@@ -223,6 +220,10 @@ impl Administration {
             let by = self.by.clone().filter(Actor::is_human);
             let by = by.ok_or(AdministrationError::NoPerson)?;
             let mut session = self.begin_session(workspace, by).await?;
+            // Under a lock until the commit: a hold that is placed now waits, and keeps the rest.
+            if session.tx.is_held().await? {
+                return Err(AdministrationError::PersonHeld);
+            }
             let retractions = in_force(&mut session, found.retractions).await?;
             for event in &events {
                 redact_event(&mut session, *event, BlankReason::Personal)
@@ -245,6 +246,9 @@ impl Administration {
             .database
             .begin_log(workspace.organization, workspace.id);
         let mut tx = begun.await?;
+        if tx.is_held().await? {
+            return Err(AdministrationError::PersonHeld);
+        }
         let key = tx.workspace_id().0;
         let named = named_audit_records(tx.connection(), key, sought).await?;
         forgotten.account.audit_records += named;
@@ -292,7 +296,7 @@ impl Administration {
                 let line: Value = serde_json::from_str(&logged.line).unwrap_or_default();
                 let by = &recorded.event.by;
                 let is_order = recorded.event.get::<EventBlanked>().is_some();
-                let is_in_text = sought.names.are_in_json(&without_actors(&line["data"]));
+                let is_in_text = sought.names.are_in_text_of(&line["data"]);
                 let is_named = sought.names.are_in(by.name())
                     || (!is_in_text && sought.names.are_in_json(&line["data"]));
                 found.named_events += u64::from(is_named);
@@ -311,22 +315,6 @@ impl Administration {
                 return Ok(found);
             }
         }
-    }
-}
-
-/// Returns a value without the actors in it: who cited, who is revoked. They name an author like
-/// the event's own `by` and are no text; redacting a revocation would let its source in again.
-fn without_actors(value: &Value) -> Value {
-    match value {
-        Value::String(text) if text.parse::<Actor>().is_ok() => Value::Null,
-        Value::Array(all) => all.iter().map(without_actors).collect(),
-        Value::Object(all) => {
-            let members = all
-                .iter()
-                .map(|(key, it)| (key.clone(), without_actors(it)));
-            Value::Object(members.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 
@@ -379,7 +367,7 @@ async fn find_person(
     let mut texts = also.to_vec();
     texts.extend(person.name.clone());
     texts.extend(person.subject.clone());
-    texts.retain(|it| it.trim().chars().count() >= NAME_CHARS_MIN);
+    texts.retain(|it| it.trim().chars().count() >= PersonNames::CHARS_MIN);
     let names = PersonNames::new(texts.iter().map(String::as_str));
     Ok(SoughtPerson {
         person,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{BlankReason, EventBlanked};
+use ken_core::ledger::event::{Archived, BlankReason, EventBlanked, RecordedEvent, Retracted};
 use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EventId;
@@ -17,13 +17,13 @@ use uuid::Uuid;
 
 use super::{Administration, AdministrationError, find_workspace, load_workspaces};
 use crate::config::DefaultQuotas;
-use crate::database::WorkspaceRow;
 use crate::database::audit::{AuditAction, AuditActor};
 use crate::database::retention::{LegalHold, RetentionKind, RetentionRule};
+use crate::database::{WorkspaceRow, WorkspaceTx};
 use crate::identity::{AuthenticatedCaller, WorkspaceRoles};
 use crate::ids::Role;
 use crate::service::{ServiceContext, WorkspaceSession, redact_event};
-use crate::store::EntryPosition;
+use crate::store::{EntryPosition, StoreError};
 
 /// Entries per page while a workspace is read.
 const PAGE_ROWS: u32 = 500;
@@ -248,9 +248,13 @@ impl Administration {
             after = page.last().map(EntryPosition::after);
             let is_last = page.len() < PAGE_ROWS as usize;
             for entry in &page {
-                let since = out_of_use_since(entry);
-                if since.is_some_and(|since| today.days_since(since) >= rule.days) {
-                    let history = tx.history(entry.id).await?.into_iter();
+                let is_due = |since| today.days_since(since) >= rule.days;
+                if out_of_use_since(entry).is_some_and(is_due) {
+                    let history = tx.history(entry.id).await?;
+                    if !noted_since(&mut tx, &history).await?.is_none_or(is_due) {
+                        continue;
+                    }
+                    let history = history.into_iter();
                     // An order to redact stays: it has no text, and clones need it to delete
                     // theirs.
                     let has_text = history
@@ -298,6 +302,23 @@ impl Administration {
 fn out_of_use_since(entry: &Entry) -> Option<Date> {
     let archived = entry.archived.as_ref().map(|it| it.since);
     archived.max(entry.retracted.as_ref().map(|it| it.since))
+}
+
+/// Returns the day on which the hub received the last event that put an entry out of use.
+///
+/// The event says itself when it was written. If that were believed, a member could retract an entry
+/// with a date of long ago, and the next run would delete another author's words at once.
+async fn noted_since(
+    tx: &mut WorkspaceTx,
+    history: &[RecordedEvent],
+) -> Result<Option<Date>, StoreError> {
+    let ends = history
+        .iter()
+        .filter(|it| it.event.get::<Retracted>().is_some() || it.event.get::<Archived>().is_some());
+    let ends: Vec<EventId> = ends.map(|it| it.event.id).collect();
+    let arrivals = tx.arrivals(&ends).await?;
+    let days = arrivals.values().map(|(_, received_at)| received_at.date());
+    Ok(days.max())
 }
 
 /// Returns the rules of a workspace: its own, and the organization's for other kinds.

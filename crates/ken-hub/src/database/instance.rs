@@ -18,6 +18,9 @@ use super::{DatabaseError, HubDatabase, millis, timestamp};
 /// counts as restored.
 pub const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// Longest time since the last sign of a hub that runs.
+const RECENTLY: Duration = Duration::from_secs(2 * 60);
+
 /// State of the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceState {
@@ -30,8 +33,11 @@ pub struct InstanceState {
 /// What a process knows about the installation when it asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceCheck {
-    /// An operator's command, which is no sign of a hub.
+    /// An operator's command, which is no sign of a hub. It judges by the place and not by silence:
+    /// a machine whose clock is ahead would shut out everybody with a command that only reads.
     Command,
+    /// An operator accepts a restored database.
+    Accept,
     /// A hub starts.
     Start,
     /// A hub runs; it has seen this time of the last sign.
@@ -39,7 +45,7 @@ pub enum InstanceCheck {
 }
 
 /// Notes a sign of life, and the restoration if there is one. The parameters are: now, the longest
-/// silence, the last time the process saw, whether it is a running hub, and whether it is a hub.
+/// silence, the last time the process saw, whether silence is no sign, and whether it is a hub.
 const NOTE: &str = "WITH here AS (
         SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || oid::text AS place
         FROM pg_database WHERE datname = current_database()
@@ -58,7 +64,7 @@ impl HubDatabase {
     /// Notes that a hub runs, and returns whether the database was restored.
     pub async fn note_alive(&self, check: InstanceCheck) -> Result<InstanceState, DatabaseError> {
         let seen = match check {
-            InstanceCheck::Command | InstanceCheck::Start => None,
+            InstanceCheck::Command | InstanceCheck::Accept | InstanceCheck::Start => None,
             InstanceCheck::Running(seen) => Some(seen),
         };
         let silence = i64::try_from(SILENCE_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -67,8 +73,11 @@ impl HubDatabase {
             .bind(millis(self.clock().now()))
             .bind(silence)
             .bind(seen.map(millis))
-            .bind(seen.is_some())
-            .bind(check != InstanceCheck::Command)
+            .bind(seen.is_some() || check == InstanceCheck::Command)
+            .bind(!matches!(
+                check,
+                InstanceCheck::Command | InstanceCheck::Accept
+            ))
             .fetch_one(lease.connection())
             .await?;
         lease.release();
@@ -84,20 +93,43 @@ impl HubDatabase {
             .await
     }
 
-    /// Accepts a restored database, and keeps or refuses the tokens that were issued before.
-    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<(), DatabaseError> {
+    /// Accepts a restored database, and keeps or refuses the tokens that were issued before. Returns
+    /// false and changes nothing if a hub runs on the database and did not find it restored: this
+    /// is a hub in use, whose tokens are not in question.
+    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, DatabaseError> {
         // Also notes where the database is now: it may not have been noticed yet.
-        self.note_alive(InstanceCheck::Command).await?;
+        let state = self.note_alive(InstanceCheck::Accept).await?;
+        let now = millis(self.clock().now());
+        if state.restored_at.is_none() && self.is_in_use(now).await? {
+            return Ok(false);
+        }
         if !keeps_tokens {
-            // Tokens issued after the restoration was noticed are valid, and stay so.
+            // Tokens issued after the restoration was noticed are valid, and stay so. A process
+            // whose clock is ahead may have noticed it in the future, in which no token is issued.
             let refuse = format!(
-                "UPDATE ken.instance SET tokens_from = coalesce(restored_at, {})",
-                millis(self.clock().now())
+                "UPDATE ken.instance SET tokens_from = least(coalesce(restored_at, {now}), {now})"
             );
             self.run_instance(&refuse).await?;
         }
-        self.run_instance("UPDATE ken.instance SET restored_at = NULL")
-            .await
+        let accept = format!(
+            "UPDATE ken.instance SET restored_at = NULL, alive_at = least(alive_at, {now}),
+                 tokens_from = least(tokens_from, {now})"
+        );
+        self.run_instance(&accept).await?;
+        Ok(true)
+    }
+
+    async fn is_in_use(&self, now: i64) -> Result<bool, DatabaseError> {
+        let recently = i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX);
+        let mut lease = self.pool().acquire_live().await?;
+        let query = "SELECT coalesce(NOT stopped AND $1 - $2 <= alive_at, false) FROM ken.instance";
+        let is_in_use: bool = sqlx::query_scalar(query)
+            .bind(now)
+            .bind(recently)
+            .fetch_one(lease.connection())
+            .await?;
+        lease.release();
+        Ok(is_in_use)
     }
 
     /// Deletes the kept answers of every organization that have expired.

@@ -92,10 +92,11 @@ pub async fn describe(
     Ok(())
 }
 
-/// Returns whether an actor is blocked.
+/// Returns whether an actor is blocked, in whatever case its name was typed: a block that misses an
+/// account by a capital letter would look as if it had succeeded.
 pub async fn is_blocked(tx: &mut OrganizationTx, actor: &Actor) -> Result<bool, IdentityError> {
     let query = "SELECT EXISTS (SELECT FROM ken.accounts
-         WHERE organization_id = $1 AND actor = $2 AND blocked_at IS NOT NULL)";
+         WHERE organization_id = $1 AND lower(actor) = lower($2) AND blocked_at IS NOT NULL)";
     Ok(sqlx::query_scalar(query)
         .bind(tx.id().0)
         .bind(actor.to_string())
@@ -121,7 +122,7 @@ pub async fn block(tx: &mut OrganizationTx, actor: &Actor) -> Result<BlockOutcom
     .execute(tx.connection())
     .await?;
     let query = "SELECT actor FROM ken.accounts
-         WHERE organization_id = $1 AND owner = $2 AND blocked_at IS NULL ORDER BY actor";
+         WHERE organization_id = $1 AND lower(owner) = lower($2) AND blocked_at IS NULL ORDER BY actor";
     let owned: Vec<String> = sqlx::query_scalar(query)
         .bind(tx.id().0)
         .bind(actor.to_string())
@@ -137,7 +138,7 @@ pub async fn block(tx: &mut OrganizationTx, actor: &Actor) -> Result<BlockOutcom
 pub async fn unblock(tx: &mut OrganizationTx, actor: &Actor) -> Result<bool, IdentityError> {
     let changed = sqlx::query(
         "UPDATE ken.accounts SET blocked_at = NULL
-         WHERE organization_id = $1 AND actor = $2 AND blocked_at IS NOT NULL",
+         WHERE organization_id = $1 AND lower(actor) = lower($2) AND blocked_at IS NOT NULL",
     )
     .bind(tx.id().0)
     .bind(actor.to_string())

@@ -457,12 +457,16 @@ pub async fn end(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<String>, Id
 /// token yet. Returns the number of sign-ins.
 pub async fn end_of_actor(tx: &mut OrganizationTx, actor: &Actor) -> Result<u64, IdentityError> {
     let (organization, actor) = (tx.id().0, actor.to_string());
-    sqlx::query("DELETE FROM ken.device_grants WHERE organization_id = $1 AND actor = $2")
+    let grants =
+        "DELETE FROM ken.device_grants WHERE organization_id = $1 AND lower(actor) = lower($2)";
+    sqlx::query(grants)
         .bind(organization)
         .bind(&actor)
         .execute(tx.connection())
         .await?;
-    let ended = sqlx::query("DELETE FROM ken.sign_ins WHERE organization_id = $1 AND actor = $2")
+    let sign_ins =
+        "DELETE FROM ken.sign_ins WHERE organization_id = $1 AND lower(actor) = lower($2)";
+    let ended = sqlx::query(sign_ins)
         .bind(organization)
         .bind(actor)
         .execute(tx.connection())

@@ -562,8 +562,8 @@ async fn expire_at(
     Ok(row.and_then(token_from_row))
 }
 
-/// Revokes all live tokens of an actor, ends its sign-ins and device confirmations, and returns the
-/// tokens.
+/// Revokes all live tokens of an actor in whatever case its name was typed, ends its sign-ins and
+/// device confirmations, and returns the tokens.
 pub async fn revoke_actor(
     tx: &mut OrganizationTx,
     actor: &Actor,
@@ -571,7 +571,7 @@ pub async fn revoke_actor(
 ) -> Result<Vec<TokenRecord>, IdentityError> {
     lock(tx).await?;
     let rows: Vec<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
-        "UPDATE ken.tokens SET revoked_at = $3 WHERE organization_id = $1 AND actor = $2
+        "UPDATE ken.tokens SET revoked_at = $3 WHERE organization_id = $1 AND lower(actor) = lower($2)
              AND revoked_at IS NULL AND (expires_at IS NULL OR $3 < expires_at)
          RETURNING {COLUMNS}"
     )))

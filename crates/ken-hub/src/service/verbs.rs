@@ -168,6 +168,7 @@ pub async fn retract_entry(
     session
         .change_entry(wanted, &by, |entry| {
             let draft = decide::retract(entry, reason, Channel::Command, note)?;
+            decide::ensure_may_change(entry, &by)?;
             Ok(vec![draft])
         })
         .await

@@ -60,6 +60,35 @@ fn an_agent_cannot_replace_what_somebody_else_wrote() {
 }
 
 #[test]
+fn a_program_with_a_curators_token_neither_replaces_nor_retracts_what_a_person_wrote() {
+    let hub = ApiHubEnvironment::start();
+    let (entry, person) = EventWriter::new(1).propose(STATEMENT);
+    hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&person));
+    let body = json!({"name": "pipeline", "role": "curator", "actor": "ci:build"});
+    let made = hub.post("/v1/tokens", &hub.acme.admin, &body.to_string());
+    let made = made.json();
+    let pipeline = made["secret"].as_str().expect("a secret");
+    // Same id, other words. Of two forms the bytes decide, so one of these would win.
+    for seed in 0..8 {
+        let mut forged: Event = person.event.clone();
+        forged.by = "ci:build".parse().expect("an actor");
+        if let EventBody::Proposed(data) = &mut forged.body {
+            let words = format!("Other words, attempt {seed}");
+            data.content.statement = words.parse().expect("a statement");
+        }
+        let answer = hub.push(&hub.acme, pipeline, &[RecordedEvent::new(forged)]);
+        assert_eq!(answer.status, 422, "{}", answer.text());
+    }
+    let retract = format!("/v1/workspaces/shop/entries/{entry}/retract");
+    hub.post(&retract, pipeline, r#"{"reason": "false"}"#)
+        .problem("forbidden");
+    let pulled = hub.get("/v1/workspaces/shop/events", &hub.acme.reader);
+    let pulled = pulled.text();
+    assert!(pulled.contains(person.line()), "{pulled}");
+    assert!(!pulled.contains("entry.retracted"), "{pulled}");
+}
+
+#[test]
 fn an_agent_proposes_candidates_of_its_own_workspace_and_nothing_more() {
     let hub = ApiHubEnvironment::start();
     let mut scribe = agent_scribe(2);

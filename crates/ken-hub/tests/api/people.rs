@@ -113,6 +113,29 @@ fn a_group_of_one_workspace_opens_that_workspace_only() {
 }
 
 #[test]
+fn a_block_and_a_revocation_find_a_person_in_whatever_case_the_name_was_typed() {
+    let hub = ApiHubEnvironment::start();
+    let body = json!({"name": "laptop", "role": "member", "actor": "human:kim@example.org"});
+    let typed = json!({"actor": "human:Kim@Example.org"}).to_string();
+    for address in ["/v1/tokens/revoke", "/v1/accounts/block"] {
+        let made = hub.post("/v1/tokens", &hub.acme.admin, &body.to_string());
+        let made = made.json();
+        let secret = made["secret"].as_str().expect("a secret");
+        assert_eq!(hub.get("/v1/workspaces/shop", secret).status, 200);
+        let ended = hub.post(address, &hub.acme.admin, &typed);
+        assert_eq!(ended.status, 200, "{}", ended.text());
+        hub.get("/v1/workspaces/shop", secret)
+            .problem("unauthenticated");
+    }
+    hub.post("/v1/tokens", &hub.acme.admin, &body.to_string())
+        .problem("invalid");
+    let lifted = hub.post("/v1/accounts/unblock", &hub.acme.admin, &typed);
+    assert_eq!(lifted.status, 204, "{}", lifted.text());
+    let made = hub.post("/v1/tokens", &hub.acme.admin, &body.to_string());
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
+#[test]
 fn a_blocked_person_is_out_everywhere_at_once() {
     let (hub, pair) = start_with_issuer();
     let kim = "human:kim@example.org";

@@ -83,6 +83,7 @@ impl RestoreEnvironment {
     fn accept(&self, hub: &HubDatabase, keeps_tokens: bool) {
         self.runtime
             .block_on(hub.accept_restore(keeps_tokens))
+            .map(|is_accepted| assert!(is_accepted))
             .unwrap();
     }
 
@@ -193,4 +194,33 @@ fn a_running_hub_notices_an_older_database_and_a_pause_in_order_is_none() {
     let check = InstanceCheck::Running(noted.alive_at);
     assert!(world.restored_at(&world.hub, check).is_some());
     assert!(!world.is_valid(&world.hub, &old));
+}
+
+#[test]
+fn a_clock_that_is_ahead_shuts_nobody_out_for_longer_than_until_the_operator_accepts() {
+    let server = PostgresServer::own();
+    let world = RestoreEnvironment::begin(&server);
+    let old = world.issue(&world.hub);
+    // A command on such a machine changes nothing; a hub there takes the silence for a restore.
+    let ahead = world.hub.clone().with_clock(HubClock::fixed_at(
+        world.hub.clock().now().plus_millis(40 * silence_ms()),
+    ));
+    assert_eq!(world.restored_at(&ahead, InstanceCheck::Command), None);
+    assert!(world.is_valid(&world.hub, &old));
+    assert!(world.restored_at(&ahead, InstanceCheck::Start).is_some());
+    assert!(!world.is_valid(&world.hub, &old));
+    world.accept(&world.hub, false);
+    let new = world.issue(&world.hub);
+    assert!(world.is_valid(&world.hub, &new), "not only in the future");
+    assert!(!world.is_valid(&world.hub, &old));
+}
+
+#[test]
+fn accepting_a_restore_on_a_hub_in_use_ends_no_token() {
+    let server = PostgresServer::own();
+    let world = RestoreEnvironment::begin(&server);
+    let token = world.issue(&world.hub);
+    let accepting = world.hub.accept_restore(false);
+    assert!(!world.runtime.block_on(accepting).unwrap());
+    assert!(world.is_valid(&world.hub, &token));
 }

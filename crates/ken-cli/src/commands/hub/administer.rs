@@ -159,7 +159,12 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
         }
         HubCommand::Quota(args) => return quota(session, hub, args).await,
         HubCommand::AcceptRestore(args) => {
-            attempt!(hub.accept_restore(args.keep_tokens).await);
+            if !attempt!(hub.accept_restore(args.keep_tokens).await) {
+                let message =
+                    "a hub runs on this database and did not find it restored; nothing changed";
+                return Err(CommandFailure::refused("in_use", message)
+                    .with_hint("if you restored it, stop every hub and run the command again"));
+            }
             output::restore_accepted(session, args.keep_tokens)?;
         }
         HubCommand::Signers(args) => return signers(session, hub, args).await,

@@ -89,7 +89,8 @@ fn days(text: &str) -> Result<DaysArg, String> {
 /// `ken hub hold …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HoldCommand {
-    /// Place a hold: retention and erasure delete nothing until it is released
+    /// Place a hold: retention and erasure delete nothing until it is released; people can still
+    /// redact an event and discard a quarantined one
     Add(HoldAddArgs),
     /// List the holds of an organization, released ones included
     #[command(after_help = "Example:\n  ken hub hold list acme")]

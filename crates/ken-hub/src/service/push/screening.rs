@@ -435,8 +435,9 @@ fn is_digest_only(copy: &RecordedEvent) -> bool {
 /// Compares a copy with the logged copy of the same event. Returns `None` if the scan's verdict
 /// decides.
 ///
-/// The bytes decide which of two forms is kept. Below curator a second form is therefore refused: a
-/// pusher that can choose bytes could replace an event of another author.
+/// The bytes decide which of two forms is kept. A second form is therefore refused, except from a
+/// person with the role of a curator: a pusher that can choose bytes could replace an event of
+/// another author.
 fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Option<PushDecision> {
     let id = Some(copy.event.id);
     // Redacted forms are compared, so a redacted and a complete copy of an event count as the same.
@@ -446,8 +447,8 @@ fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Opt
     match (same_form, changes) {
         (true, false) => Some(answered(id, PushVerdict::Known, None)),
         (true, true) => None,
-        (false, _) if pusher.role < Role::Curator => {
-            let reason = "the hub has another version of this event; only a curator's token may push a second one";
+        (false, _) if pusher.role < Role::Curator || !pusher.actor.is_human() => {
+            let reason = "the hub has another version of this event; only a person with a curator's token may push a second one";
             Some(answered(id, PushVerdict::Refused, Some(reason.to_owned())))
         }
         (false, false) => {

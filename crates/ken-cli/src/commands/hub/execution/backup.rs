@@ -162,6 +162,9 @@ pub(in crate::commands::hub) async fn restore(
         session
             .printer
             .hint("its tokens are refused until you run `ken hub accept-restore`")?;
+        session.printer.hint(
+            "what was erased or redacted after the backup is back, and holds and blocks placed since are gone: repeat them first",
+        )?;
     }
     refuse_damaged(verified.as_ref())
 }
