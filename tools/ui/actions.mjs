@@ -186,6 +186,23 @@ for (const way of Object.keys(ways)) {
     await act(way, { ...row, open: 'Revoke', button: 'Revoke', says: /./ });
     await act(way, { ...row, button: 'End revocation', says: /./ });
   });
+  await step('distrust a domain, and reset it', async () => {
+    const host = `blog.${way}.example.org`;
+    await act(way, { at: '/forage', open: 'Decide about a domain', fields: { host, decision: 'distrust' }, button: 'Decide', says: /is distrusted in this workspace/ });
+    check(await ways[way].page.locator('.notice.done button').count() === 0, 'Reset takes it back, and not the notice');
+    const row = { at: '/forage', within: 'tr', has: [host] };
+    await act(way, { ...row, button: 'Trust', says: /is trusted/ });
+    await act(way, { ...row, button: 'Reset', says: /no longer decided/ });
+    await ways[way].page.goto(`${server.origin}/forage`);
+    check(await ways[way].page.locator('tr', { hasText: host }).count() === 0, 'nothing is decided');
+  });
+  await step('a refused domain keeps what was typed', async () => {
+    const it = ways[way].page;
+    await it.goto(`${server.origin}/forage`);
+    await ways[way].perform(it.locator('main'), { open: 'Decide about a domain', fields: { host: 'no domain' }, button: 'Decide' });
+    await it.locator('[role=alert]').waitFor();
+    check(await it.locator('textarea[name=host]').inputValue() === 'no domain', 'kept');
+  });
   await step('change the settings', async () => {
     const it = ways[way].page;
     await it.goto(`${server.origin}/settings`);

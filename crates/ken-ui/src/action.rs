@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use ken_core::health::maintenance::MaintenanceService;
-use ken_core::ledger::event::{Feedback, Overlay, Relation, RetractReason, Switch};
+use ken_core::ledger::event::{DomainAction, Feedback, Overlay, Relation, RetractReason, Switch};
 use ken_core::ledger::source::ContributionSource;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
@@ -51,6 +51,7 @@ pub const ACTION_NAMES: &[&str] = &[
     "maintain",
     "import-documents",
     "revoke",
+    "forage-domain",
     "undo",
 ];
 
@@ -74,6 +75,11 @@ pub enum UserAction {
     Revoke {
         source: ContributionSource,
         state: Switch,
+    },
+    /// Sets or resets the trust in a host that the forager may read.
+    DecideDomain {
+        host: String,
+        action: DomainAction,
     },
     /// Undoes the step that begins with this event.
     Undo(EventId),
@@ -375,6 +381,10 @@ fn read_other_action(name: &str, form: &FormFields) -> Option<Result<UserAction,
                 source: form.value("source")?,
                 state: form.named("state")?,
             },
+            "forage-domain" => UserAction::DecideDomain {
+                host: form.value("host")?,
+                action: form.named("decision")?,
+            },
             "undo" => UserAction::Undo(form.value("step")?),
             _ => return Ok(None),
         }))
@@ -438,6 +448,12 @@ mod tests {
                 "citation: `x` is not a valid citation",
             ),
             ("undo", "step=1", "step: `1` is not"),
+            ("forage-domain", "decision=trust", "host: is required"),
+            (
+                "forage-domain",
+                "host=a.org&decision=allow",
+                "decision: `allow` is not a valid value",
+            ),
         ] {
             let Some(Err(error)) = read(name, body) else {
                 panic!("{name} {body} is invalid");

@@ -184,6 +184,12 @@ fn sections(context: &PageContext<'_>) -> Vec<NavSection> {
         return Vec::new();
     }
     let mut sections = Vec::from(all_sections());
+    let optional = context.overview.optional;
+    for section in &mut sections {
+        section
+            .pages
+            .retain(|(_, page)| *page != PageAddress::Forage || optional.forage);
+    }
     if !context.has_code() {
         sections.retain(|it| it.label != "Code");
         for section in &mut sections {
@@ -213,6 +219,7 @@ fn all_sections() -> [NavSection; 6] {
                 ("Norms", PageAddress::Norms { path: None }),
                 ("People and origins", PageAddress::People),
                 ("Documents", PageAddress::Documents),
+                ("Forager", PageAddress::Forage),
             ],
         ),
         section(

@@ -258,6 +258,7 @@ impl<S: KnowledgeSource> SourcePages<S> {
                 page::norms_page(context, path.as_ref(), &view)
             }
             P::People => page::people_page(context, &source.people().await?),
+            P::Forage => page::forage_page(context, &source.forage().await?),
             P::Settings => page::settings_page(context),
         })
     }

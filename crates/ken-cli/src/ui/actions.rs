@@ -17,7 +17,7 @@ use ken_ui::action::{ActionRequest, EntryAction, NewEntry, PairDecision, UserAct
 use ken_ui::source::ActionResult;
 use serde_json::json;
 
-use crate::commands::EntryInput;
+use crate::commands::{EntryInput, describe_domain_decision};
 use crate::failure::CommandFailure;
 use crate::print::pluralize;
 use crate::world::Environment;
@@ -46,15 +46,24 @@ pub(super) fn act(
         Ok::<_, CommandFailure>(engine.undoable_steps(1, &by)?.pop().map(|it| it.id))
     };
     let before = newest(&engine)?;
-    let is_undo = matches!(request.action, UserAction::Undo(_));
+    let is_final = is_final(&request.action);
     let (message, entry) = perform(&mut engine, request.action, &by)?;
     environment.remember(&mut engine)?;
-    let after = newest(&engine)?.filter(|it| !is_undo && Some(*it) != before);
+    let after = newest(&engine)?.filter(|it| !is_final && Some(*it) != before);
     Ok(ActionResult {
         message,
         entry,
         undo: after,
     })
+}
+
+/// Returns whether `ken undo` cannot reverse an action. A decision about a source or a domain is
+/// about no entry, and its row on the page has the form that ends it.
+fn is_final(action: &UserAction) -> bool {
+    matches!(
+        action,
+        UserAction::Undo(_) | UserAction::Revoke { .. } | UserAction::DecideDomain { .. }
+    )
 }
 
 /// Returns the entry whose content the person had to read for this action.
@@ -143,6 +152,10 @@ fn perform(engine: &mut Engine, action: UserAction, by: &Actor) -> Result<Done, 
                 "no longer revoked"
             };
             Ok((format!("{source} is {what}: {entries}"), None))
+        }
+        UserAction::DecideDomain { host, action } => {
+            engine.override_domain(&host, action, by)?;
+            Ok((describe_domain_decision(&host, action), None))
         }
         UserAction::Undo(step) => undo(engine, step, by),
     }

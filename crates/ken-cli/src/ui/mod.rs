@@ -13,6 +13,7 @@ mod documents;
 mod engine_thread;
 mod entries;
 mod errors;
+mod forage;
 mod health;
 mod inbox;
 mod rows;
@@ -26,11 +27,11 @@ use ken_core::values::actor::Actor;
 use ken_engine::live::{LiveChanges, LiveState};
 use ken_ui::action::{ActionRequest, UserAction};
 use ken_ui::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
-use ken_ui::source::{ActionResult, CodeLinks, KnowledgeErrorCause, SourceOverview};
+use ken_ui::source::{ActionResult, CodeLinks, KnowledgeErrorCause, OptionalPages, SourceOverview};
 use ken_ui::view::{
-    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, HealthView, HistoryView,
-    HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView, RunListView,
-    RunView, StatsView,
+    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView,
+    RunListView, RunView, StatsView,
 };
 use ken_ui::{ChangeTopic, KnowledgeError, KnowledgeSource};
 use serde_json::Value;
@@ -92,6 +93,8 @@ impl LocalSource {
             read_only,
             // Known once the inbox was computed; the first page does not wait for it.
             pending: None,
+            // Looked up again for every page.
+            optional: OptionalPages::default(),
             links: CodeLinks {
                 root: Some(root.display().to_string()),
                 host: code_host::find(&root, engine.head_commit()),
@@ -225,6 +228,9 @@ impl KnowledgeSource for LocalSource {
     async fn overview(&self) -> Result<SourceOverview, KnowledgeError> {
         Ok(SourceOverview {
             pending: self.checks.pending(),
+            optional: OptionalPages {
+                forage: forage::is_configured(),
+            },
             ..self.overview.clone()
         })
     }
@@ -342,6 +348,10 @@ impl KnowledgeSource for LocalSource {
     async fn people(&self) -> Result<PeopleView, KnowledgeError> {
         let checks = self.checks.clone();
         self.slow.ask(move |engine| checks.people(engine)).await
+    }
+
+    async fn forage(&self) -> Result<ForageView, KnowledgeError> {
+        self.slow.ask(forage::forage).await
     }
 
     async fn document(&self, mut page: PageAddress) -> Result<Value, KnowledgeError> {

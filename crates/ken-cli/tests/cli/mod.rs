@@ -42,6 +42,7 @@ mod strangers;
 mod support;
 mod surfacing;
 mod ui;
+mod ui_forage;
 mod undo;
 mod upkeep;
 mod validity;

@@ -70,6 +70,7 @@ pub(super) async fn act(
         | UserAction::RejectClaims(_)
         | UserAction::Maintain(_)
         | UserAction::ImportDocuments
+        | UserAction::DecideDomain { .. }
         // Undo needs the steps of one clone, and a hub keeps no such list.
         | UserAction::Undo(_) => Err(not_here()),
     }?;

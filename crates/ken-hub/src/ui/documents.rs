@@ -86,6 +86,7 @@ pub(super) async fn document(
         | PageAddress::Path { .. }
         | PageAddress::Documents
         | PageAddress::Change { .. }
+        | PageAddress::Forage
         | PageAddress::Settings => Err(ServiceError::invalid_request(
             "a hub has no such page; run `ken ui` in a clone",
         )),

@@ -14,9 +14,9 @@ use ken_ui::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPa
 use ken_ui::hub::{HubOverview, workspace_base};
 use ken_ui::source::{ActionResult, KnowledgeErrorCause, SourceOverview};
 use ken_ui::view::{
-    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, HealthView, HistoryView,
-    HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView, RunListView,
-    RunView, StatsView,
+    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView,
+    RunListView, RunView, StatsView,
 };
 use ken_ui::{ChangeTopic, KnowledgeError, KnowledgeSource, SourcePages};
 use serde_json::Value;
@@ -279,6 +279,13 @@ impl KnowledgeSource for WorkspaceSource {
 
     async fn people(&self) -> Result<PeopleView, KnowledgeError> {
         self.ask(entries::people).await
+    }
+
+    async fn forage(&self) -> Result<ForageView, KnowledgeError> {
+        Err(KnowledgeError::new(
+            KnowledgeErrorCause::NotFound,
+            "a hub reads no documentation, so it has no such page",
+        ))
     }
 
     async fn document(&self, page: PageAddress) -> Result<Value, KnowledgeError> {

@@ -79,6 +79,7 @@ const WORKSPACE_PAGES: &[(&str, u16)] = &[
     ("at/src/pay.rs", 404),
     ("change", 404),
     ("documents", 404),
+    ("forage", 404),
     ("nowhere", 404),
 ];
 
@@ -122,6 +123,7 @@ const WORKSPACE_FORMS: &[(&str, &str, Option<RequiredPageRole>)] = &[
     ("reject-claims", "claim=x", None),
     ("maintain", "service=stale_sweep", None),
     ("import-documents", "", None),
+    ("forage-domain", "host=a.example&decision=trust", None),
     ("undo", "step=01JCPQ3W6M7Y2K8T4D5F6G7H8J", None),
 ];
 

@@ -70,6 +70,8 @@ pub enum PageAddress {
         path: Option<RepoPath>,
     },
     People,
+    /// What the forager did and may do.
+    Forage,
     Settings,
 }
 
@@ -120,6 +122,7 @@ impl PageAddress {
                 path: query.parsed("path"),
             },
             ["people"] => Self::People,
+            ["forage"] => Self::Forage,
             ["settings"] => Self::Settings,
             _ => return None,
         };
@@ -182,6 +185,7 @@ impl PageAddress {
                 "/norms".to_owned()
             }
             Self::People => "/people".to_owned(),
+            Self::Forage => "/forage".to_owned(),
             Self::Settings => "/settings".to_owned(),
         };
         query.after(path)

@@ -41,6 +41,7 @@ fn address() -> impl Strategy<Value = PageAddress> {
     }));
     prop_oneof![
         Just(PageAddress::Home),
+        Just(PageAddress::Forage),
         option::of(prop::sample::select(InboxLane::ALL))
             .prop_map(|lane| PageAddress::Inbox { lane }),
         list_query().prop_map(PageAddress::Entries),

@@ -3,6 +3,7 @@
 mod code;
 mod entries;
 mod entry;
+mod forage;
 mod forms;
 mod health;
 mod home;
@@ -16,6 +17,7 @@ mod tests;
 pub(crate) use code::{change_page, documents_page, path_page};
 pub(crate) use entries::entries_page;
 pub(crate) use entry::{entry_page, history_page, neighbors_page};
+pub(crate) use forage::forage_page;
 pub(crate) use forms::{add_page, settings_page};
 pub(crate) use health::{health_page, impact_page, stats_page};
 pub(crate) use home::home_page;

@@ -2,6 +2,7 @@
 
 mod code;
 mod entries;
+mod forage;
 mod from_ledger;
 mod health;
 mod inbox;
@@ -17,6 +18,7 @@ pub use entries::{
     HistoryView, HitScore, HomeView, ListSource, Neighbor, NeighborRelation, NeighborsView,
     NormRow, NormsView, PeopleView, ShownRecord, SourceSummary, WordingChange, count_statuses,
 };
+pub use forage::{ForageBudgets, ForageDomain, ForageLogEntry, ForageQuestionLine, ForageView};
 pub use from_ledger::statement_of;
 pub use health::{
     DayCount, HealthView, ImpactView, MaintenanceServiceView, StatsView, TrendSeries,

@@ -1,5 +1,7 @@
 //! Snapshots of pages: empty, with an ordinary entry, with a hostile one, and without rights.
 
+mod forage;
+
 use ken_core::ledger::entry::Entry;
 use ken_core::trust::facts::{EntryFacts, Validity};
 use ken_core::values::text::escape_invisible;
