@@ -16,6 +16,7 @@ mod confirm;
 mod doctor;
 mod edit;
 mod entry;
+mod federation;
 mod feedback;
 mod forage;
 mod guard;

@@ -23,7 +23,9 @@ use crate::values::status::EntryStatus;
 use crate::values::text::{Note, Tag};
 use crate::values::time::Timestamp;
 
-use super::line::{PUBLISHABLE_KINDS, PUBLISHED_TAGS_MAX, citation_text, is_package_condition};
+use super::line::{
+    PUBLISHABLE_KINDS, PUBLISHED_TAGS_MAX, citation_text, is_package_condition, is_plain_tag,
+};
 use super::manifest::PublisherId;
 
 /// Schema name of an export artifact.
@@ -72,6 +74,13 @@ pub enum ExportBarrier {
     Word(String),
     #[error(transparent)]
     Unfit(#[from] PromotionBarrier),
+}
+
+/// An entry of the publication's topics that does not leave.
+#[derive(Clone, Debug)]
+pub struct BlockedExport {
+    pub entry: EntryId,
+    pub why: ExportBarrier,
 }
 
 impl ExportPolicy {
@@ -161,12 +170,15 @@ pub fn export_barrier(
 /// the conditions only package versions.
 pub fn exported_content(content: &Content, policy: &ExportPolicy) -> Content {
     // Paths, commands and other tags show the inside of an organization and mean nothing elsewhere.
-    let tags = content.tags.iter().filter(|tag| policy.covers(tag));
+    let tags = content.tags.iter();
+    let tags = tags.filter(|tag| policy.covers(tag) && is_plain_tag(tag));
+    let lens = content.lens.clone().filter(is_plain_tag);
     let conditions = content.depends_on.iter();
     Content {
         anchors: Vec::new(),
         verify: Vec::new(),
         applies_to: Vec::new(),
+        lens,
         tags: tags.take(PUBLISHED_TAGS_MAX).cloned().collect(),
         depends_on: conditions
             .filter(|it| is_package_condition(it))
@@ -210,6 +222,11 @@ pub struct ExportArtifact {
 }
 
 impl ExportArtifact {
+    /// Returns the entry that the words are of.
+    pub fn entry(&self) -> EntryId {
+        self.entry
+    }
+
     /// Returns the artifact of an entry; `None` if its content is unknown.
     pub fn from_entry(
         entry: &Entry,

@@ -50,6 +50,8 @@ pub enum LineRefusal {
     WrongShape(&'static str),
     #[error("entries of the kind {0} are not published")]
     WrongKind(&'static str),
+    #[error("another line has its entry id {0}")]
+    EntryTaken(EntryId),
     #[error("the guard refuses it: {0}")]
     Guarded(String),
 }
@@ -79,7 +81,11 @@ pub fn check_published_line(
         return Err(LineRefusal::WrongType(event.body.type_name().to_owned()));
     }
     if copy.is_redacted() {
-        return Ok(copy);
+        // Its kind is unknown without the data; the rest of the entry id still follows.
+        let is_own = entry.is_tail_of(event.id);
+        return is_own
+            .then_some(copy)
+            .ok_or(LineRefusal::WrongShape("entry id"));
     }
     let proposed = event.get::<Proposed>().ok_or(LineRefusal::UnknownMembers)?;
     // A member that is ignored here may mean something to a later version, after a person approved
@@ -109,6 +115,7 @@ fn check_proposal(
         && proposed.copied_from.is_none()
         && proposed.foraged.is_none();
     let shape = [
+        ("event id", event.id.is_version_7()),
         (
             "entry id",
             entry == EntryId::created_by(event.id, proposed.kind),
@@ -150,7 +157,15 @@ fn is_publishable_content(content: &Content) -> bool {
         && content.verify.is_empty()
         && content.applies_to.is_empty()
         && content.tags.len() <= PUBLISHED_TAGS_MAX
+        && content.tags.iter().chain(&content.lens).all(is_plain_tag)
         && content.depends_on.iter().all(is_package_condition)
+}
+
+/// Returns whether a tag has visible characters of words only. A direction mark in a tag could show a
+/// reviewer other words than an agent reads.
+pub(super) fn is_plain_tag(tag: &Tag) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+#:@".contains(c);
+    tag.as_str().chars().all(is_plain)
 }
 
 /// Returns whether a condition is about a package version, which means the same everywhere.

@@ -13,17 +13,24 @@
 //!
 //! Nothing here signs or verifies: the caller passes the result of a verification in.
 
+mod accepted_lines;
 pub mod competing;
+pub mod decision;
 pub mod export;
 pub mod foreign_source;
 pub mod line;
 pub mod manifest;
 pub mod publisher;
 pub mod replica;
+pub mod standing;
 pub mod trust;
 
+pub use accepted_lines::LineRecord;
 pub use competing::{CompetingHypotheses, HypothesisGrounds, Preference, compare_hypotheses};
-pub use export::{ExportArtifact, ExportBarrier, ExportPolicy, export_barrier, exported_content};
+pub use decision::{DECISIONS_MAX, RejectReason};
+pub use export::{
+    BlockedExport, ExportArtifact, ExportBarrier, ExportPolicy, export_barrier, exported_content,
+};
 pub use foreign_source::ForeignSource;
 pub use line::{LineRefusal, check_published_line};
 pub use manifest::{
@@ -31,11 +38,12 @@ pub use manifest::{
 };
 pub use publisher::{
     ExportedWording, PlannedBatch, PublicationInput, PublicationPlan, PublicationSecret,
-    plan_batches,
+    PublicationUpdate, plan_batches,
 };
 pub use replica::{
     BatchEffects, BatchRejection, Freshness, PublicationFork, PublicationReplica, SignatureCheck,
 };
+pub use standing::{PullReport, PullVerdict, Strikes};
 pub use trust::{PeerTrust, WEIGHT_MAX, foreign_weight};
 
 /// Maximum number of rows per batch.

@@ -4,7 +4,7 @@
 //! secret and the wording. Publishing twice gives the same bytes, also after a backup was restored,
 //! so approvals and orders at receivers keep meaning the same line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::{Refusal, propose};
 use crate::ledger::canonical;
@@ -17,7 +17,7 @@ use crate::values::text::Tag;
 use crate::values::time::{DAY_MS, Date, Timestamp};
 
 use super::export::{ExportPolicy, published_proposal};
-use super::manifest::{MANIFEST_SCHEMA, ManifestRow, PublicationManifest, PublisherId};
+use super::manifest::{LogPlace, MANIFEST_SCHEMA, ManifestRow, PublicationManifest, PublisherId};
 use super::replica::PublicationReplica;
 use super::{BATCH_ROWS_MAX, EXPIRY_DAYS_MAX};
 
@@ -83,6 +83,18 @@ pub struct PublicationPlan {
     pub lines: Vec<(EntryId, EventId)>,
 }
 
+/// Result of an update.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublicationUpdate {
+    pub batches: usize,
+    pub added: usize,
+    pub withdrawn: usize,
+    pub redacted: usize,
+    /// Set if a new epoch began, because the log and the memory of the signer did not agree.
+    pub new_epoch: bool,
+    pub place: Option<LogPlace>,
+}
+
 impl PublicationSecret {
     /// Creates the secret from bytes that only the publisher can compute.
     pub fn from_bytes(bytes: &[u8]) -> Self {
@@ -106,11 +118,13 @@ impl PublicationSecret {
 pub fn plan_batches(input: PublicationInput<'_>) -> Result<PublicationPlan, Refusal> {
     let log = input.log;
     let (mut adds, mut kept, mut lines) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let mut entries = BTreeMap::new();
     for wording in input.wordings {
-        let Some(line) = current_line(&input, wording)? else {
+        let Some(line) = current_line(&input, wording, &entries)? else {
             continue;
         };
         let id = line.event.id;
+        entries.extend(line.event.entries().map(|entry| (entry, id)));
         lines.push((wording.source, id));
         let is_published = log.is_shown(id) && input.new_epoch.is_none();
         if kept.insert(id) && !is_published {
@@ -138,10 +152,12 @@ pub fn plan_batches(input: PublicationInput<'_>) -> Result<PublicationPlan, Refu
     })
 }
 
-/// Returns the line of a wording: the first one that was not taken back.
+/// Returns the line of a wording: the first one that was not taken back, and whose entry id no other
+/// line of the log or of this plan (`entries`) has.
 fn current_line(
     input: &PublicationInput<'_>,
     wording: &ExportedWording,
+    entries: &BTreeMap<EntryId, EventId>,
 ) -> Result<Option<RecordedEvent>, Refusal> {
     let mut generation = 0;
     loop {
@@ -151,14 +167,22 @@ fn current_line(
             // Words that were redacted once are never published again.
             return Ok(None);
         }
-        if !input.log.withdrawn().contains_key(&id) {
+        // Of tens of thousands of lines, two may get one entry id by chance. Receivers refuse the
+        // second one.
+        let is_other = |it: EventId| it != id;
+        let is_taken = line.event.entries().any(|entry| {
+            let known = entries.get(&entry).copied();
+            known.is_some_and(is_other) || input.log.line_of(entry).is_some_and(is_other)
+        });
+        if !is_taken && !input.log.withdrawn().contains_key(&id) {
             return Ok(Some(line));
         }
         generation += 1;
     }
 }
 
-/// Encodes a wording as a line. `generation` counts how often the same words were withdrawn.
+/// Encodes a wording as a line. `generation` counts the lines of the same words that cannot be
+/// used, such as withdrawn ones.
 fn published_line(
     input: &PublicationInput<'_>,
     wording: &ExportedWording,

@@ -13,6 +13,7 @@ use crate::values::id::{EntryId, EventId};
 use crate::values::text::Tag;
 use crate::values::time::{DAY_MS, Date, Timestamp};
 
+use super::accepted_lines::{AcceptedLines, LineRecord};
 use super::line::{LineRefusal, check_published_line};
 use super::manifest::{
     LogPlace, MANIFEST_SCHEMA, ManifestRow, PublicationBatch, PublicationManifest, PublisherId,
@@ -34,7 +35,7 @@ pub struct PublicationReplica {
     pub publication: Tag,
     pub head: Option<ReplicaHead>,
     /// Lines that were accepted, of every epoch.
-    lines: BTreeMap<EventId, LineRecord>,
+    lines: AcceptedLines,
     /// Lines ordered to be redacted, accepted or not.
     redacted: BTreeSet<EventId>,
     /// Lines ordered to be withdrawn, accepted or not.
@@ -58,18 +59,6 @@ pub struct ReplicaHead {
     pub expires: Timestamp,
     pub snapshot: u64,
     pub relay: bool,
-}
-
-/// One accepted line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LineRecord {
-    pub sum: String,
-    pub entry: EntryId,
-    /// The last epoch whose manifests list the line.
-    pub epoch: u64,
-    /// The day the line was first accepted here; the publisher cannot change it.
-    pub first_seen: Date,
 }
 
 /// Proof that a publisher signed two different manifests for one place.
@@ -135,6 +124,8 @@ pub enum BatchRejection {
     MissingLine(EventId),
     #[error("the batch has a line that its manifest does not name")]
     UnnamedLine,
+    #[error("line {0} has other words than before")]
+    Reworded(EventId),
     #[error("line {0} is not the publisher's: {1}")]
     ForgedLine(EventId, LineRefusal),
     #[error("at most {0} lines per day are accepted; the rest follows tomorrow")]
@@ -146,25 +137,25 @@ pub enum BatchRejection {
 }
 
 impl BatchRejection {
-    /// Returns whether an honest publisher and carrier never cause it.
+    /// Returns whether the publisher signed what an honest one never signs.
     pub fn is_strike(&self) -> bool {
         match self {
+            // Before the signature was verified, or about lines whose bytes it does not cover: a
+            // carrier can cause these.
             Self::OtherPublication
             | Self::Schema(_)
+            | Self::TooManyRows(_)
+            | Self::Signature
+            | Self::MissingLine(_)
+            | Self::UnnamedLine
+            | Self::ForgedLine(..)
+            // An honest publisher can cause these.
             | Self::Gap
             | Self::OldEpoch
             | Self::DailyQuota(_)
             | Self::TooManyLines
             | Self::TooManyOrders => false,
-            Self::TooManyRows(_)
-            | Self::Signature
-            | Self::Future
-            | Self::Expiry
-            | Self::Backdated
-            | Self::Fork
-            | Self::MissingLine(_)
-            | Self::UnnamedLine
-            | Self::ForgedLine(..) => true,
+            Self::Future | Self::Expiry | Self::Backdated | Self::Fork | Self::Reworded(_) => true,
         }
     }
 }
@@ -176,7 +167,7 @@ impl PublicationReplica {
             publisher,
             publication,
             head: None,
-            lines: BTreeMap::new(),
+            lines: AcceptedLines::default(),
             redacted: BTreeSet::new(),
             withdrawn: BTreeMap::new(),
             digests: BTreeMap::new(),
@@ -232,7 +223,7 @@ impl PublicationReplica {
         let today = now.date();
         let new = lines
             .iter()
-            .filter(|it| !self.lines.contains_key(&it.event.id));
+            .filter(|it| self.lines.get(it.event.id).is_none());
         let taken = self.check_room(new.count(), today)?;
         self.check_orders(manifest)?;
         // Everything holds: from here on, nothing fails.
@@ -283,10 +274,11 @@ impl PublicationReplica {
 
     /// Returns whether the entry of a line may be shown, as far as the publication decides.
     pub fn is_shown(&self, id: EventId) -> bool {
-        let Some(line) = self.lines.get(&id) else {
+        let Some(line) = self.lines.get(id) else {
             return false;
         };
         self.fork.is_none()
+            && self.lines.of_entry(line.entry) == Some(id)
             && !self.redacted.contains(&id)
             && !self.withdrawn.contains_key(&id)
             && self.is_in_epoch(line)
@@ -309,12 +301,17 @@ impl PublicationReplica {
 
     /// Returns the record of an accepted line.
     pub fn line(&self, id: EventId) -> Option<&LineRecord> {
-        self.lines.get(&id)
+        self.lines.get(id)
+    }
+
+    /// Returns the accepted line of an entry.
+    pub fn line_of(&self, entry: EntryId) -> Option<EventId> {
+        self.lines.of_entry(entry)
     }
 
     /// Returns the accepted lines.
     pub fn lines(&self) -> impl Iterator<Item = (EventId, &LineRecord)> {
-        self.lines.iter().map(|(id, line)| (*id, line))
+        self.lines.iter()
     }
 
     /// Returns the lines that were ordered to be redacted.
@@ -436,22 +433,35 @@ impl PublicationReplica {
         let manifest = &batch.manifest;
         let mut lines = batch.lines.iter();
         let (mut accepted, mut refused) = (Vec::new(), Vec::new());
+        let mut entries: BTreeMap<EntryId, EventId> = BTreeMap::new();
         // Lines come in the order of their rows, so a line without a row is left at the end.
         for row in &manifest.rows {
             let ManifestRow::Add { id, sum, entry } = row else {
                 continue;
             };
             let line = lines.next().ok_or(BatchRejection::MissingLine(*id))?;
-            let known = self.lines.get(id);
+            let known = self.lines.get(*id);
             // A person approves an id for its words, so no later batch may give it others.
             if known.is_some_and(|it| it.sum != *sum) {
-                return Err(BatchRejection::ForgedLine(*id, LineRefusal::WrongLine));
+                return Err(BatchRejection::Reworded(*id));
             }
             let named = (*id, sum.as_str(), *entry);
             match check_published_line(self.publisher, &self.publication, named, line) {
-                Ok(copy) => accepted.push(copy),
-                // The checksum failed: these are not the bytes that the publisher signed.
-                Err(why @ (LineRefusal::Unreadable(_) | LineRefusal::WrongLine)) => {
+                Ok(copy) => {
+                    // Also if that line was redacted or withdrawn: the first line keeps the entry.
+                    let first = *entries.entry(*entry).or_insert(*id);
+                    if self.lines.of_entry(*entry).unwrap_or(first) == *id {
+                        accepted.push(copy);
+                    } else {
+                        refused.push((*id, LineRefusal::EntryTaken(*entry)));
+                    }
+                }
+                // The checksum failed or was not computed: a carrier may have changed these bytes.
+                Err(
+                    why @ (LineRefusal::TooLong(_)
+                    | LineRefusal::Unreadable(_)
+                    | LineRefusal::WrongLine),
+                ) => {
                     return Err(BatchRejection::ForgedLine(*id, why));
                 }
                 // The publisher signed these bytes, so the rest of the batch is used. A receiver
@@ -523,9 +533,7 @@ impl PublicationReplica {
         let sums: BTreeMap<EventId, (&String, EntryId)> = sums.collect();
         for copy in lines {
             let id = copy.event.id;
-            if let Some(known) = self.lines.get_mut(&id) {
-                // `first_seen` stays: listing a line again must not make it look recent.
-                known.epoch = manifest.epoch;
+            if self.lines.relist(id, manifest.epoch) {
                 continue;
             }
             let Some((sum, entry)) = sums.get(&id) else {

@@ -58,6 +58,11 @@ impl EventId {
         Self(u128::from(at.millis()) << 80 | VERSION | rand_a << 64 | VARIANT | rand_b)
     }
 
+    /// Returns whether the id is a UUIDv7, as every id that Ken creates.
+    pub fn is_version_7(self) -> bool {
+        (self.0 >> 76) & 0xf == 0x7 && (self.0 >> 62) & 0b11 == 0b10
+    }
+
     /// Returns the creation time.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_millis((self.0 >> 80) as u64)
@@ -83,8 +88,17 @@ impl EntryId {
         Self {
             prefix: kind.prefix(),
             // Eight base 32 characters are 40 bits, all of them random in a UUIDv7.
-            tail: (event.0 & ((1 << 40) - 1)) as u64,
+            tail: Self::tail_of(event),
         }
+    }
+
+    fn tail_of(event: EventId) -> u64 {
+        (event.0 & ((1 << 40) - 1)) as u64
+    }
+
+    /// Returns whether `event` may have created this entry, whatever its kind was.
+    pub fn is_tail_of(self, event: EventId) -> bool {
+        self.tail == Self::tail_of(event)
     }
 
     /// Returns the prefix, which determines the memory of the entry.

@@ -8,9 +8,10 @@ use ken_core::ledger::event::{
     AdmissionVerdict, Channel, EventBody, Origin, Proposed, RecordedEvent, RetractReason, Retracted,
 };
 use ken_core::values::content::EntryScope;
-use ken_core::values::id::EntryId;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
+use ken_core::values::text::Tag;
 use ken_core::values::time::DAY_MS;
 
 use crate::support::{Publisher, Receiver, start};
@@ -253,6 +254,131 @@ fn a_line_has_the_shape_of_a_publication_to_the_letter() {
         refused(|it| it.signature = Some("x".to_owned())),
         shape("signature")
     );
+}
+
+#[test]
+fn an_event_id_is_a_version_7_id_and_a_tag_has_visible_words_only() {
+    let shape = |what| Some(LineRefusal::WrongShape(what));
+    let random = |it: &mut ken_core::ledger::event::Event| {
+        let mut bytes = it.id.to_bytes();
+        bytes[6] = 0x40 | bytes[6] & 0x0f;
+        it.id = EventId::from_bytes(bytes);
+    };
+    assert_eq!(refused(random), shape("event id"));
+    for tag in ["shared/\u{202e}topic", "shared/to\u{200b}pic"] {
+        let tag: Tag = tag.parse().unwrap();
+        let lens = tag.clone();
+        assert_eq!(
+            refused(|it| proposal(it, |data| data.content.lens = Some(lens))),
+            shape("content")
+        );
+        assert_eq!(
+            refused(|it| proposal(it, |data| {
+                data.content.tags.insert(tag);
+            })),
+            shape("content")
+        );
+    }
+}
+
+/// Returns the line with another event id and other words, but the same entry id.
+fn twin(line: &str) -> RecordedEvent {
+    let mut event = RecordedEvent::parse(line.as_bytes()).unwrap().event;
+    let mut bytes = event.id.to_bytes();
+    // The last bit of the time; the entry id is the last five bytes.
+    bytes[5] ^= 1;
+    event.id = EventId::from_bytes(bytes);
+    proposal(&mut event, |data| {
+        data.content.statement = "Words that nobody reviewed".parse().unwrap();
+    });
+    RecordedEvent::new(event)
+}
+
+/// Adds a line to a batch and signs it again.
+fn with_line(
+    publisher: &Publisher,
+    mut batch: PublicationBatch,
+    line: &RecordedEvent,
+) -> PublicationBatch {
+    batch.manifest.rows.push(ManifestRow::Add {
+        id: line.event.id,
+        sum: line.sum().to_owned(),
+        entry: line.event.entries().next().unwrap(),
+    });
+    batch.lines.push(line.line().to_owned());
+    batch.signature = publisher.sign_manifest(&batch.manifest);
+    batch
+}
+
+/// Accepts a batch as a receiver of `publisher` and returns the refused lines.
+fn refused_in(
+    publisher: &Publisher,
+    replica: &mut PublicationReplica,
+    batch: &PublicationBatch,
+) -> Vec<(EventId, LineRefusal)> {
+    let check =
+        |bytes: &[u8], signature: &str| crate::support::sign(publisher.key, bytes) == signature;
+    let effects = replica.accept(batch, start(), &check).unwrap().unwrap();
+    effects.refused
+}
+
+#[test]
+fn two_lines_with_one_entry_id_are_never_both_accepted() {
+    let (publisher, first) = first_batch();
+    let twin = twin(&first.lines[0]);
+    let entry = twin.event.entries().next().unwrap();
+    let taken = vec![(twin.event.id, LineRefusal::EntryTaken(entry))];
+    let new = || PublicationReplica::new(publisher.id, publisher.name.clone());
+    // In one batch.
+    let mut replica = new();
+    let both = with_line(&publisher, first.clone(), &twin);
+    assert_eq!(refused_in(&publisher, &mut replica, &both), taken);
+    assert_eq!(replica.lines().count(), 1);
+    assert!(!replica.is_shown(twin.event.id));
+    // In a later batch: also after the first line was stored and read again, and whatever became
+    // of it.
+    let id = RecordedEvent::parse(first.lines[0].as_bytes())
+        .unwrap()
+        .event
+        .id;
+    let orders = [
+        None,
+        Some(ManifestRow::Redact { target: id }),
+        Some(ManifestRow::Withdraw {
+            target: id,
+            reason: RetractReason::Withdrawn,
+        }),
+    ];
+    for order in orders {
+        let mut replica = new();
+        assert_eq!(refused_in(&publisher, &mut replica, &first), Vec::new());
+        let stored = serde_json::to_string(&replica).unwrap();
+        let mut replica: PublicationReplica = serde_json::from_str(&stored).unwrap();
+        let mut next = first.clone();
+        next.manifest.number = 2;
+        next.manifest.previous = Some(first.manifest.digest());
+        next.manifest.rows = Vec::from_iter(order);
+        next.lines.clear();
+        let next = with_line(&publisher, next, &twin);
+        assert_eq!(refused_in(&publisher, &mut replica, &next), taken);
+    }
+}
+
+#[test]
+fn a_line_without_data_cannot_take_the_entry_of_another() {
+    let (publisher, batch) = first_batch();
+    let line = RecordedEvent::parse(batch.lines[0].as_bytes()).unwrap();
+    let mut event = line.event.clone();
+    let wanted: EntryId = "L-00000001".parse().unwrap();
+    event.about = vec![wanted.into()];
+    let forged = RecordedEvent::new(event).redacted();
+    let named = (forged.event.id, forged.sum(), wanted);
+    let refused = check_published_line(publisher.id, &publisher.name, named, forged.line());
+    assert_eq!(refused.err(), Some(LineRefusal::WrongShape("entry id")));
+    let own = line.redacted();
+    let named = (own.event.id, own.sum(), own.event.entries().next().unwrap());
+    let accepted = check_published_line(publisher.id, &publisher.name, named, own.line());
+    assert!(accepted.is_ok());
 }
 
 #[test]

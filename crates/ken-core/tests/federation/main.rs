@@ -9,5 +9,6 @@ mod competing;
 mod decay;
 mod export;
 mod laws;
+mod standing;
 mod support;
 mod trust;

@@ -27,11 +27,8 @@ pub use ken_sign::PublisherKey;
 pub use key::PublisherKeyFile;
 pub use overlay::PeerHits;
 pub use peer::{NewPeer, Peer, PeerHome, PeerLedger, PeerState, PeerStatus};
-pub use publication::{
-    BlockedExport, NewPublication, Publication, PublicationReview, PublicationUpdate, WaitingExport,
-};
-pub use pull::PeerPull;
-pub use review::{RejectReason, WaitingWording};
+pub use publication::{NewPublication, Publication, PublicationReview, WaitingExport};
+pub use review::WaitingWording;
 
 pub(crate) use dependency::dependency_lessons;
 pub(crate) use overlay::search_peers;

@@ -8,12 +8,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use ken_core::federation::{
-    Freshness, HOPS_MAX, PeerTrust, PublicationReplica, WEIGHT_MAX, foreign_weight,
+    Freshness, HOPS_MAX, PeerTrust, PublicationReplica, Strikes, WEIGHT_MAX, foreign_weight,
 };
 use ken_core::ledger::event::{EventBody, PeerTrustChanged};
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::text::Tag;
-use ken_core::values::time::{Date, Timestamp};
+use ken_core::values::time::Timestamp;
 use ken_ledger::{DiskError, LedgerLocation};
 use ken_remote::publication::{PublicationReader, PublicationSource};
 use ken_sign::PublisherKey;
@@ -38,9 +38,6 @@ const NAME_CHARS_MAX: usize = 32;
 
 /// Maximum bytes of a peer's file.
 const PEER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Number of rejected batches on one day that suspend a peer.
-const STRIKES_MAX: usize = 3;
 
 /// Author of what Ken itself does in a peer's ledger, such as applying an order.
 const CARRIER: &str = "federation";
@@ -87,8 +84,7 @@ pub struct Peer {
     pub hops: u8,
     pub limit: Option<f64>,
     pub state: PeerState,
-    /// Days of rejected batches.
-    pub(super) strikes: Vec<Date>,
+    pub(super) strikes: Strikes,
     pub replica: PublicationReplica,
 }
 
@@ -145,17 +141,6 @@ impl Peer {
         };
         self.state == PeerState::Active && self.replica.fork.is_none() && is_current
     }
-
-    /// Notes a rejected batch; the third of a day suspends the peer.
-    pub(super) fn strike(&mut self, today: Date, why: &str) {
-        // Strikes of other days do not add up: a damaged copy now and then is no attack.
-        self.strikes.retain(|day| *day == today);
-        self.strikes.push(today);
-        if self.strikes.len() >= STRIKES_MAX {
-            let why = format!("{STRIKES_MAX} invalid batches on one day, the last one: {why}");
-            self.state = PeerState::Suspended { why };
-        }
-    }
 }
 
 impl PeerHome {
@@ -202,7 +187,7 @@ impl PeerHome {
             hops: new.hops,
             limit: new.limit.map(|it| it.clamp(0.0, WEIGHT_MAX)),
             state: PeerState::Active,
-            strikes: Vec::new(),
+            strikes: Strikes::default(),
             replica: PublicationReplica::new(key.publisher(), card.publication),
         };
         self.save(&peer)?;

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use ken_core::decide::Draft;
 use ken_core::federation::export::wording_sources;
 use ken_core::federation::{
-    EXPIRY_DAYS_MAX, ExportArtifact, ExportBarrier, ExportPolicy, ExportedWording, LogPlace,
-    ManifestRow, PlannedBatch, PublicationBatch, PublicationInput, PublicationReplica,
-    SignedManifest, export_barrier, plan_batches,
+    BlockedExport, EXPIRY_DAYS_MAX, ExportArtifact, ExportBarrier, ExportPolicy, ExportedWording,
+    LogPlace, ManifestRow, PlannedBatch, PublicationBatch, PublicationInput, PublicationReplica,
+    PublicationUpdate, SignedManifest, export_barrier, plan_batches,
 };
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{ApprovalGranted, Event, EventBody, Origin, RecordedEvent};
@@ -82,31 +82,12 @@ pub struct WaitingExport {
     pub artifact: ExportArtifact,
 }
 
-/// An entry of the publication's topics that does not leave.
-#[derive(Clone, Debug)]
-pub struct BlockedExport {
-    pub entry: EntryId,
-    pub why: ExportBarrier,
-}
-
 /// What a publication would contain.
 #[derive(Clone, Debug, Default)]
 pub struct PublicationReview {
     pub waiting: Vec<WaitingExport>,
     pub approved: Vec<WaitingExport>,
     pub blocked: Vec<BlockedExport>,
-}
-
-/// Result of an update.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PublicationUpdate {
-    pub batches: usize,
-    pub added: usize,
-    pub withdrawn: usize,
-    pub redacted: usize,
-    /// Set if a new epoch began because the folder was restored or is new to this clone.
-    pub new_epoch: bool,
-    pub place: Option<LogPlace>,
 }
 
 impl Publication {

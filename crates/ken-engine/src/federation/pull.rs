@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use ken_core::decide::Draft;
 use ken_core::federation::trust::FAILURE_MILLI;
 use ken_core::federation::{
-    BatchEffects, BatchRejection, PublicationBatch, PublisherId, SignedManifest,
+    BatchEffects, BatchRejection, PublicationBatch, PublisherId, PullReport, PullVerdict,
+    SignatureCheck, SignedManifest,
 };
 use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
 use ken_core::ledger::store::DerivedStore as _;
@@ -24,25 +25,6 @@ use crate::error::EngineError;
 /// Maximum number of batches per pull; the next pull goes on.
 const BATCHES_PER_PULL_MAX: usize = 200;
 
-/// Share of refused lines in a batch, in percent, that suspends a peer.
-const REFUSED_PERCENT_MAX: usize = 10;
-
-/// Result of a pull.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PeerPull {
-    pub batches: usize,
-    /// Lines that were stored and wait for a person.
-    pub new: usize,
-    /// Lines that the publisher redacted.
-    pub redacted: usize,
-    /// Entries that the publisher withdrew.
-    pub withdrawn: usize,
-    /// Refused lines with the reason.
-    pub refused: Vec<(EventId, String)>,
-    /// The reason why the pull stopped before the head, if it did.
-    pub stopped: Option<String>,
-}
-
 impl PeerHome {
     /// Receives what a peer published since the last pull.
     ///
@@ -51,8 +33,8 @@ impl PeerHome {
         &self,
         ledger: &mut PeerLedger,
         own: &BTreeSet<PublisherId>,
-    ) -> Result<PeerPull, EngineError> {
-        let mut report = PeerPull::default();
+    ) -> Result<PullReport, EngineError> {
+        let mut report = PullReport::default();
         if own.contains(&ledger.peer.replica.publisher) {
             return Err(FederationError::OwnPublication.into());
         }
@@ -93,24 +75,20 @@ impl PeerHome {
         ledger: &mut PeerLedger,
         (files, key): (&PublicationReader, &PublisherKey),
         head: SignedManifest,
-        report: &mut PeerPull,
+        report: &mut PullReport,
     ) -> Result<(), EngineError> {
         let check = |bytes: &[u8], signature: &str| key.has_signed(bytes, signature);
         let now = ledger.engine.now();
         let known = ledger.peer.replica.head.as_ref();
         let known = known.map(|it| (it.place.epoch, it.place.number));
         let place = (head.manifest.epoch, head.manifest.number);
+        let compare = PublicationBatch {
+            manifest: head.manifest,
+            signature: head.signature,
+            lines: Vec::new(),
+        };
         if known.is_some_and(|(epoch, number)| epoch == place.0 && place.1 <= number) {
-            // Compared with what was accepted: an older or another head may be a fork.
-            let batch = PublicationBatch {
-                manifest: head.manifest,
-                signature: head.signature,
-                lines: Vec::new(),
-            };
-            return match ledger.peer.replica.accept(&batch, now, &check) {
-                Ok(_) => Ok(()),
-                Err(why) => self.reject(ledger, &why, report),
-            };
+            return self.compare_head(ledger, &compare, &check, report);
         }
         let known = known.filter(|(epoch, _)| *epoch == place.0);
         let first = known.map_or(1, |(_, number)| number + 1);
@@ -140,10 +118,29 @@ impl PeerHome {
                 Err(why) => self.reject(ledger, &why, report)?,
             }
             if report.stopped.is_some() {
-                break;
+                return Ok(());
             }
         }
+        let known = ledger.peer.replica.head.as_ref();
+        if known.is_some_and(|it| (it.place.epoch, it.place.number) == place) {
+            return self.compare_head(ledger, &compare, &check, report);
+        }
         Ok(())
+    }
+
+    /// Compares a head with what was accepted: an older or another one may be a fork.
+    fn compare_head(
+        &self,
+        ledger: &mut PeerLedger,
+        head: &PublicationBatch,
+        check: SignatureCheck<'_>,
+        report: &mut PullReport,
+    ) -> Result<(), EngineError> {
+        let now = ledger.engine.now();
+        match ledger.peer.replica.accept(head, now, check) {
+            Ok(_) => Ok(()),
+            Err(why) => self.reject(ledger, &why, report),
+        }
     }
 
     /// Stores the effects of a batch, then the replica.
@@ -151,7 +148,7 @@ impl PeerHome {
         &self,
         ledger: &mut PeerLedger,
         effects: BatchEffects,
-        report: &mut PeerPull,
+        report: &mut PullReport,
     ) -> Result<(), EngineError> {
         let total = effects.store.len() + effects.refused.len();
         let mut refused: Vec<(EventId, String)> = Vec::new();
@@ -168,42 +165,47 @@ impl PeerHome {
         report.new += store_lines(&mut ledger.engine, lines)?;
         report.withdrawn += effects.withdraw.len();
         report.redacted += redact_lines(&mut ledger.engine, &effects.redact)?;
-        if !refused.is_empty() {
-            let draft = ledger.observation(0, FAILURE_MILLI);
-            ledger.engine.record(vec![draft], &carrier())?;
+        if let Some((_, why)) = refused.first() {
             let today = ledger.engine.now().date();
-            let why = format!("refused lines: {}", refused[0].1);
-            ledger.peer.strike(today, &why);
-            if refused.len() * 100 > total * REFUSED_PERCENT_MAX {
-                ledger.peer.state = PeerState::Suspended { why: why.clone() };
-                report.stopped = Some(why);
-            }
+            let found = (why.as_str(), refused.len(), total);
+            let verdict = ledger.peer.strikes.judge_refused(found, today);
+            ledger.follow(verdict, report)?;
         }
         report.refused.extend(refused);
         self.save(&ledger.peer)
     }
 
-    /// Notes a rejected batch; a fork suspends the peer at once.
+    /// Notes a rejected batch.
     fn reject(
         &self,
         ledger: &mut PeerLedger,
         why: &BatchRejection,
-        report: &mut PeerPull,
+        report: &mut PullReport,
     ) -> Result<(), EngineError> {
-        let shown = why.to_string();
-        if why.is_strike() {
-            let draft = ledger.observation(0, FAILURE_MILLI);
-            ledger.engine.record(vec![draft], &carrier())?;
-            ledger.peer.strike(ledger.engine.now().date(), &shown);
-        }
-        if matches!(why, BatchRejection::Fork | BatchRejection::TooManyOrders) {
-            ledger.peer.state = PeerState::Suspended { why: shown.clone() };
-        }
+        let today = ledger.engine.now().date();
+        let verdict = ledger.peer.strikes.judge_rejection(why, today);
+        ledger.follow(verdict, report)?;
         // A fork may carry orders, which the replica has applied.
         let redacted = ledger.peer.replica.redacted().clone();
         report.redacted += redact_lines(&mut ledger.engine, &redacted)?;
-        report.stopped = Some(shown);
         self.save(&ledger.peer)
+    }
+}
+
+impl PeerLedger {
+    /// Applies what follows from a finding.
+    fn follow(&mut self, verdict: PullVerdict, report: &mut PullReport) -> Result<(), EngineError> {
+        if verdict.failure.is_some() {
+            let draft = self.observation(0, FAILURE_MILLI);
+            self.engine.record(vec![draft], &carrier())?;
+        }
+        if let Some(why) = verdict.suspended {
+            self.peer.state = PeerState::Suspended { why };
+        }
+        if verdict.stopped.is_some() {
+            report.stopped = verdict.stopped;
+        }
+        Ok(())
     }
 }
 

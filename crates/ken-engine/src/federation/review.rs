@@ -5,10 +5,9 @@
 
 use ken_core::decide;
 use ken_core::federation::trust::{FAILURE_MILLI, SUCCESS_MILLI};
+use ken_core::federation::{DECISIONS_MAX, RejectReason};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{
-    Channel, EventBody, Feedback, FeedbackGiven, RetractReason, Retracted,
-};
+use ken_core::ledger::event::{EventBody, Feedback, FeedbackGiven};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::trust::promotion::{PromotionArtifact, statement_authors};
 use ken_core::values::actor::Actor;
@@ -19,9 +18,6 @@ use super::FederationError;
 use super::peer::{PeerLedger, carrier, ensure_person};
 use crate::error::EngineError;
 
-/// Maximum number of entries approved at once.
-const APPROVALS_MAX: usize = 500;
-
 /// A wording that waits for a person.
 #[derive(Clone, Debug)]
 pub struct WaitingWording {
@@ -29,15 +25,6 @@ pub struct WaitingWording {
     pub first_seen: Date,
     /// Digest of the words to approve.
     pub artifact: String,
-}
-
-/// Why a person rejects a wording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RejectReason {
-    /// The claim is wrong.
-    False,
-    /// The claim is of no use here.
-    Unwanted,
 }
 
 impl PeerLedger {
@@ -70,9 +57,9 @@ impl PeerLedger {
     /// Approves wordings; from then on they are shown, labeled and discounted.
     pub fn approve(&mut self, ids: &[EntryId], by: &Actor) -> Result<(), EngineError> {
         ensure_person(by)?;
-        if ids.len() > APPROVALS_MAX {
+        if ids.len() > DECISIONS_MAX {
             return Err(EngineError::Usage(format!(
-                "approve at most {APPROVALS_MAX} entries at once"
+                "approve at most {DECISIONS_MAX} entries at once"
             )));
         }
         let waiting = self.waiting()?;
@@ -104,14 +91,7 @@ impl PeerLedger {
             }
             drafts.push(decide::Draft {
                 about: vec![(*id).into()],
-                body: EventBody::Retracted(Retracted {
-                    reason: match reason {
-                        RejectReason::False => RetractReason::False,
-                        RejectReason::Unwanted => RetractReason::Unwanted,
-                    },
-                    channel: Channel::Command,
-                    note: None,
-                }),
+                body: reason.retraction(),
             });
             drafts.push(self.observation(0, FAILURE_MILLI));
         }

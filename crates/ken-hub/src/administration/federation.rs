@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use ken_core::federation::{PublicationUpdate, PullReport};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_guard::Guard;
@@ -16,9 +17,9 @@ use crate::database::audit::AuditAction;
 use crate::ids::OrganizationId;
 use crate::service::ServiceContext;
 use crate::service::federation::{
-    AddPeerRequest, HubFederationError, HubPublicationReview, HubPublicationUpdate, ManifestSigner,
-    NewHubPublication, PeerPullReport, PullOptions, add_peer, allow_exports, close_publication,
-    create_publication, pull_peer, review_publication, update_publication,
+    AddPeerRequest, HubFederationError, HubPublicationReview, ManifestSigner, NewHubPublication,
+    PullOptions, add_peer, allow_exports, close_publication, create_publication, pull_peer,
+    review_publication, update_publication,
 };
 use crate::store::{PeerRow, PublicationRow};
 
@@ -85,7 +86,7 @@ impl Administration {
         &self,
         (organization, name): (&str, &str),
         signer: &dyn ManifestSigner,
-    ) -> Result<HubPublicationUpdate, AdministrationError> {
+    ) -> Result<PublicationUpdate, AdministrationError> {
         let id = self.organization_id(organization).await?;
         let services = self.services();
         let place = (id, name);
@@ -98,7 +99,7 @@ impl Administration {
         &self,
         (organization, name): (&str, &str),
         signer: &dyn ManifestSigner,
-    ) -> Result<HubPublicationUpdate, AdministrationError> {
+    ) -> Result<PublicationUpdate, AdministrationError> {
         self.person()?;
         let id = self.organization_id(organization).await?;
         let closed = close_publication(&self.database, (id, name), signer, self.operator());
@@ -139,7 +140,7 @@ impl Administration {
         &self,
         (organization, name): (&str, &str),
         options: PullOptions,
-    ) -> Result<PeerPullReport, AdministrationError> {
+    ) -> Result<PullReport, AdministrationError> {
         let id = self.organization_id(organization).await?;
         let guard = self.services().guard;
         Ok(pull_peer(&self.database, &guard, (id, name), options).await?)

@@ -6,7 +6,9 @@ use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
+use ken_core::federation::{DECISIONS_MAX, RejectReason};
 use ken_core::ledger::event::Feedback;
+use ken_core::values::content::Content;
 use ken_core::values::id::EntryId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -20,9 +22,8 @@ use super::caller::{AtLeastCurator, RequireRole, authenticate};
 use super::page::ListPage;
 use super::problem::{Kind, MEDIA_TYPE, Problem, ProblemBody};
 use crate::service::federation::{
-    DECISIONS_MAX, HubFederationError, PeerDecision, PeerEntry, PeerRejectReason,
-    approve_peer_entries, list_peer_entries, rate_peer_entry, read_publication_file,
-    reject_peer_entries,
+    HubFederationError, PeerDecision, PeerEntry, approve_peer_entries, list_peer_entries,
+    rate_peer_entry, read_publication_file, reject_peer_entries,
 };
 use crate::store::{PeerRow, PeerVerdict, PublicationAudience};
 
@@ -92,10 +93,9 @@ pub(super) struct PeerEntryResponse {
     #[schema(example = "L-7k2f5qm3")]
     id: String,
     kind: &'static str,
-    statement: String,
-    tags: Vec<String>,
-    /// Package versions to which it applies.
-    conditions: Vec<String>,
+    /// Everything that an approval covers; null if the publisher redacted it.
+    #[schema(value_type = Option<Object>)]
+    content: Option<Content>,
     /// The day on which this hub first accepted it.
     first_seen: String,
     verdict: &'static str,
@@ -252,16 +252,10 @@ impl PeerResponse {
 
 impl PeerEntryResponse {
     fn new(found: &PeerEntry) -> Self {
-        let content = found.entry.content.as_ref();
-        let texts = |items: Option<Vec<String>>| items.unwrap_or_default();
         Self {
             id: found.entry.id.to_string(),
             kind: found.entry.kind().map_or("", |it| it.name()),
-            statement: found.entry.statement_text().to_owned(),
-            tags: texts(content.map(|it| it.tags.iter().map(ToString::to_string).collect())),
-            conditions: texts(
-                content.map(|it| it.depends_on.iter().map(ToString::to_string).collect()),
-            ),
+            content: found.entry.content.clone(),
             first_seen: found.first_seen.to_string(),
             verdict: found.verdict.name(),
             artifact: found.artifact.clone(),
@@ -423,8 +417,8 @@ async fn reject_entries(
     let ids = body.ids.iter().map(|it| parse_id(it));
     let ids = ids.collect::<Result<Vec<EntryId>, Problem>>()?;
     let reason = match body.reason {
-        ReasonParam::False => PeerRejectReason::False,
-        ReasonParam::Unwanted => PeerRejectReason::Unwanted,
+        ReasonParam::False => RejectReason::False,
+        ReasonParam::Unwanted => RejectReason::Unwanted,
     };
     let context = app.service_context();
     let rejecting = reject_peer_entries(

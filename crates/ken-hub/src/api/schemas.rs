@@ -69,6 +69,8 @@ pub(super) fn add_members(document: &mut Value) {
         "received_at": {"type": "string"},
     });
     schemas["Event"]["required"] = json!(["schema", "id", "at", "by", "type", "about", "data"]);
+    schemas["PeerEntryResponse"]["properties"]["content"] =
+        schemas["Entry"]["properties"]["content"].clone();
     add_search_members(schemas);
 }
 

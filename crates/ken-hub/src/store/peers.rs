@@ -3,7 +3,7 @@
 //! A peer's entry is one line that never changes, so its state follows from that line and the event
 //! of a person's decision. Only approved entries are in the table that searches read.
 
-use ken_core::federation::{PeerTrust, PublicationReplica};
+use ken_core::federation::{PeerTrust, PublicationReplica, Strikes};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::values::actor::Actor;
@@ -93,7 +93,7 @@ pub struct ReplicaChange {
     /// Lines to redact, stored or not.
     pub redact: Vec<EventId>,
     pub suspended: Option<String>,
-    pub strikes: Vec<Date>,
+    pub strikes: Strikes,
     pub stopped: Option<String>,
 }
 
@@ -231,7 +231,7 @@ impl OrganizationTx {
     pub async fn lock_replica(
         &mut self,
         peer: Uuid,
-    ) -> Result<Option<(String, Option<String>, Vec<Date>)>, StoreError> {
+    ) -> Result<Option<(String, Option<String>, Strikes)>, StoreError> {
         let query = "SELECT replica, suspended, strikes FROM ken.peers
              WHERE organization_id = $1 AND id = $2 FOR UPDATE";
         let row = sqlx::query(query)
@@ -247,7 +247,7 @@ impl OrganizationTx {
         Ok(Some((
             column(&row, 0)?,
             column(&row, 1)?,
-            strikes.collect(),
+            strikes.collect::<Vec<Date>>().into(),
         )))
     }
 
@@ -262,7 +262,12 @@ impl OrganizationTx {
         // Ids and checksums only, so that a redaction needs no change here.
         let json = serde_json::to_string(replica).map_err(StoreError::damaged)?;
         let head = replica.head.as_ref();
-        let strikes: Vec<String> = change.strikes.iter().map(ToString::to_string).collect();
+        let strikes: Vec<String> = change
+            .strikes
+            .days()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let stopped = change.stopped.as_deref().map(reason);
         sqlx::query(
             "UPDATE ken.peers SET replica = $3, is_forked = $4, published_at = $5, expires_at = $6, suspended = $7,

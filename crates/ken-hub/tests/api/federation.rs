@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use ken_core::federation::manifest::MANIFEST_NAMESPACE;
-use ken_core::federation::{ExportPolicy, LINES_PER_DAY_MAX, PublicationSecret};
+use ken_core::federation::{
+    ExportPolicy, LINES_PER_DAY_MAX, PublicationSecret, PublicationUpdate, PullReport,
+};
 use ken_core::ledger::event::{
     ApprovalGranted, BlankReason, Channel, Confirmed, EventBlanked, EventBody, Provenance,
     RecordedEvent, RetractReason, Retracted,
@@ -20,9 +22,9 @@ use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_hub::database::audit::AuditActor;
 use ken_hub::ids::Role;
 use ken_hub::service::federation::{
-    AddPeerRequest, HubFederationError, HubPublicationUpdate, ManifestSigner, NewHubPublication,
-    PeerPullReport, PublicationMemory, PullOptions, add_peer, allow_exports, close_publication,
-    create_publication, pull_peer, review_publication, update_publication,
+    AddPeerRequest, HubFederationError, ManifestSigner, NewHubPublication, PublicationMemory,
+    PullOptions, add_peer, allow_exports, close_publication, create_publication, pull_peer,
+    review_publication, update_publication,
 };
 use ken_hub::store::PublicationAudience;
 use ken_remote::publication::PublicationSource;
@@ -215,7 +217,7 @@ impl FederatedHub {
         self.hub.runtime.block_on(allowing)
     }
 
-    pub(crate) fn update(&self) -> HubPublicationUpdate {
+    pub(crate) fn update(&self) -> PublicationUpdate {
         let place = (self.hub.acme.organization, "partners");
         let services = self.hub.app.service_context();
         let by = AuditActor::Operator(None);
@@ -296,7 +298,7 @@ impl FederatedHub {
         }
     }
 
-    pub(crate) fn pull(&self, name: &str) -> PeerPullReport {
+    pub(crate) fn pull(&self, name: &str) -> PullReport {
         self.try_pull(name, LINES_PER_DAY_MAX).expect("a pull")
     }
 
@@ -304,7 +306,7 @@ impl FederatedHub {
         &self,
         name: &str,
         lines_per_day: u32,
-    ) -> Result<PeerPullReport, HubFederationError> {
+    ) -> Result<PullReport, HubFederationError> {
         let options = PullOptions {
             lines_per_day,
             ..PullOptions::new(no_token)
@@ -393,7 +395,7 @@ fn a_hub_publishes_what_two_people_approved_and_another_shows_it_after_a_third()
     assert_eq!(beta.foreign("how often to retry idempotent requests"), 0);
     let waiting = beta.waiting("acme");
     assert_eq!(waiting.len(), 1);
-    assert_eq!(waiting[0]["statement"], RETRIES);
+    assert_eq!(waiting[0]["content"]["statement"], RETRIES);
 
     // Only a person with the role of a curator decides, and only about the words they read.
     let approve = |token: &str, artifact: &str| {

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand};
-use ken_core::federation::{Freshness, PublisherId};
+use ken_core::federation::{Freshness, PublisherId, RejectReason};
+use ken_core::values::content::Content;
 use ken_core::values::id::EntryId;
 use ken_core::values::text::enum_label;
 use ken_engine::EngineError;
-use ken_engine::federation::{
-    NewPeer, Peer, PeerHome, PeerLedger, PeerPull, PeerState, PublicationSource, RejectReason,
-};
+use ken_engine::federation::{NewPeer, Peer, PeerHome, PeerLedger, PeerState, PublicationSource};
 use serde::Serialize;
 
 use crate::commands::Session;
+use crate::commands::federation::{print_pull, print_wording};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{escape_invisible, pluralize};
 
@@ -142,36 +142,15 @@ struct PeerObject {
 
 /// JSON view of a waiting wording.
 #[derive(Serialize)]
-struct WaitingObject {
+struct WaitingObject<'a> {
     schema: &'static str,
-    peer: String,
+    peer: &'a str,
     id: String,
     kind: &'static str,
-    statement: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    conditions: Vec<String>,
+    /// Everything that an approval covers.
+    content: &'a Content,
     first_seen: String,
-    artifact: String,
-}
-
-/// JSON view of a pull.
-#[derive(Serialize)]
-struct PeerPullObject {
-    schema: &'static str,
-    peer: String,
-    batches: usize,
-    new: usize,
-    redacted: usize,
-    withdrawn: usize,
-    refused: Vec<RefusedLineObject>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stopped: Option<String>,
-}
-
-#[derive(Serialize)]
-struct RefusedLineObject {
-    line: String,
-    why: String,
+    artifact: &'a str,
 }
 
 pub(super) fn run(
@@ -317,7 +296,13 @@ fn pull(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, Co
         if done.stopped.is_some() || !done.refused.is_empty() {
             exit = CommandExit::Refused;
         }
-        print_pull(session, &ledger.peer.name, done)?;
+        let name = &ledger.peer.name;
+        print_pull(session, name, &done)?;
+        if done.new > 0 && !session.is_json() {
+            session.printer.hint(format_args!(
+                "`ken remote peer review {name}` lists what waits for you"
+            ))?;
+        }
     }
     Ok(exit)
 }
@@ -330,46 +315,6 @@ fn own_publishers(session: &mut Session<'_>) -> BTreeSet<PublisherId> {
     keys.map(|it| it.publisher()).collect()
 }
 
-fn print_pull(session: &mut Session<'_>, peer: &str, done: PeerPull) -> Result<(), CommandFailure> {
-    let refused = done.refused.iter().map(|(line, why)| RefusedLineObject {
-        line: line.to_string(),
-        why: why.clone(),
-    });
-    let refused: Vec<RefusedLineObject> = refused.collect();
-    if session.is_json() {
-        return session.printer.json(&PeerPullObject {
-            schema: "ken.peer_pull.v1",
-            peer: peer.to_owned(),
-            batches: done.batches,
-            new: done.new,
-            redacted: done.redacted,
-            withdrawn: done.withdrawn,
-            refused,
-            stopped: done.stopped,
-        });
-    }
-    session.printer.line(format_args!(
-        "{peer}: {} new, {} withdrawn, {} redacted",
-        done.new, done.withdrawn, done.redacted
-    ))?;
-    for it in &refused {
-        let why = escape_invisible(&it.why);
-        session
-            .printer
-            .line(format_args!("  refused {}: {why}", it.line))?;
-    }
-    if let Some(why) = &done.stopped {
-        let why = escape_invisible(why);
-        session.printer.line(format_args!("  stopped: {why}"))?;
-    }
-    if done.new > 0 {
-        session.printer.hint(format_args!(
-            "`ken remote peer review {peer}` lists what waits for you"
-        ))?;
-    }
-    Ok(())
-}
-
 fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, CommandFailure> {
     // Nobody has read these words yet, so no agent may.
     session.surroundings.person()?;
@@ -378,19 +323,17 @@ fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, 
     for ledger in open(session, &home, name)? {
         for it in ledger.waiting()? {
             count += 1;
-            let content = it.entry.content.as_ref();
-            let conditions = content
-                .map(|it| it.depends_on.as_slice())
-                .unwrap_or_default();
+            let Some(content) = &it.entry.content else {
+                continue;
+            };
             let object = WaitingObject {
                 schema: "ken.peer_waiting.v1",
-                peer: ledger.peer.name.clone(),
+                peer: &ledger.peer.name,
                 id: it.entry.id.to_string(),
                 kind: it.entry.kind().map_or("", |it| it.name()),
-                statement: it.entry.statement_text().to_owned(),
-                conditions: conditions.iter().map(ToString::to_string).collect(),
+                content,
                 first_seen: it.first_seen.to_string(),
-                artifact: it.artifact,
+                artifact: &it.artifact,
             };
             if session.is_json() {
                 session.printer.json(&object)?;
@@ -400,12 +343,7 @@ fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, 
                 "{}  {}  {}",
                 object.id, object.peer, object.kind
             ))?;
-            let statement = escape_invisible(&object.statement);
-            session.printer.line(format_args!("  {statement}"))?;
-            if !object.conditions.is_empty() {
-                let conditions = escape_invisible(&object.conditions.join(", "));
-                session.printer.line(format_args!("  {conditions}"))?;
-            }
+            print_wording(session, content)?;
         }
     }
     if !session.is_json() {

@@ -7,12 +7,13 @@ use ken_core::federation::ExportPolicy;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Tag;
-use ken_engine::federation::{NewPublication, Publication, WaitingExport};
+use ken_engine::federation::{NewPublication, Publication};
 use serde::Serialize;
 
 use crate::commands::Session;
+use crate::commands::federation::{print_export_review, print_update};
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::{escape_invisible, pluralize};
+use crate::print::pluralize;
 
 /// `ken remote publication …`.
 #[derive(Debug, Subcommand)]
@@ -134,30 +135,6 @@ struct PublicationObject {
     place: Option<(u64, u64)>,
 }
 
-/// JSON view of an entry that may leave.
-#[derive(Serialize)]
-struct ExportObject<'a> {
-    schema: &'static str,
-    id: String,
-    state: &'static str,
-    /// Exactly what leaves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifact: Option<&'a ken_core::federation::ExportArtifact>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-}
-
-/// JSON view of an update.
-#[derive(Serialize)]
-struct UpdateObject {
-    schema: &'static str,
-    batches: usize,
-    added: usize,
-    withdrawn: usize,
-    redacted: usize,
-    new_epoch: bool,
-}
-
 pub(super) fn run(
     session: &mut Session<'_>,
     command: PublicationCommand,
@@ -237,70 +214,16 @@ fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, 
         let review = engine.review_publication(&publication)?;
         Ok((publication, review))
     })?;
-    for it in &review.waiting {
-        print_export(session, it, "waiting")?;
-    }
-    for it in &review.approved {
-        print_export(session, it, "approved")?;
-    }
-    for it in &review.blocked {
-        if session.is_json() {
-            session.printer.json(&ExportObject {
-                schema: "ken.export_review.v1",
-                id: it.entry.to_string(),
-                state: "kept",
-                artifact: None,
-                why: Some(it.why.to_string()),
-            })?;
-        } else {
-            let line = format_args!("{}  kept: {}", it.entry, it.why);
-            session.printer.line(line)?;
-        }
-    }
-    if !session.is_json() {
-        let waiting = pluralize(review.waiting.len() as u64, "entry waits", "entries wait");
-        let approved = review.approved.len();
-        session
-            .printer
-            .talk(format_args!("{waiting} for you, {approved} approved"))?;
-        if !review.waiting.is_empty() {
-            session.printer.hint(format_args!(
-                "`ken remote publication allow {} ID…` approves exactly these words",
-                publication.name
-            ))?;
-        }
+    let waiting = review.waiting.iter().map(|it| &it.artifact);
+    let approved = review.approved.iter().map(|it| &it.artifact);
+    print_export_review(session, waiting, approved, &review.blocked)?;
+    if !session.is_json() && !review.waiting.is_empty() {
+        session.printer.hint(format_args!(
+            "`ken remote publication allow {} ID…` approves exactly these words",
+            publication.name
+        ))?;
     }
     Ok(CommandExit::Fine)
-}
-
-fn print_export(
-    session: &mut Session<'_>,
-    it: &WaitingExport,
-    state: &'static str,
-) -> Result<(), CommandFailure> {
-    if session.is_json() {
-        return session.printer.json(&ExportObject {
-            schema: "ken.export_review.v1",
-            id: it.entry.id.to_string(),
-            state,
-            artifact: Some(&it.artifact),
-            why: None,
-        });
-    }
-    session
-        .printer
-        .line(format_args!("{}  {state}", it.entry.id))?;
-    let content = &it.artifact.content;
-    let statement = escape_invisible(content.statement.as_str());
-    session.printer.line(format_args!("  {statement}"))?;
-    if let Some(body) = &content.body {
-        let body = escape_invisible(body.as_str());
-        session.printer.line(format_args!("  {body}"))?;
-    }
-    let tags: Vec<String> = content.tags.iter().map(ToString::to_string).collect();
-    let conditions = content.depends_on.iter().map(ToString::to_string);
-    let about: Vec<String> = tags.into_iter().chain(conditions).collect();
-    session.printer.line(format_args!("  {}", about.join(", ")))
 }
 
 fn allow(
@@ -327,29 +250,6 @@ fn allow(
 
 fn update(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, CommandFailure> {
     let done = session.write(|engine, by| Ok(engine.update_publication(name, by)?))?;
-    if session.is_json() {
-        session.printer.json(&UpdateObject {
-            schema: "ken.publication_update.v1",
-            batches: done.batches,
-            added: done.added,
-            withdrawn: done.withdrawn,
-            redacted: done.redacted,
-            new_epoch: done.new_epoch,
-        })?;
-        return Ok(CommandExit::Fine);
-    }
-    if done.batches == 0 {
-        session.printer.line("up to date")?;
-    } else {
-        session.printer.line(format_args!(
-            "published {} added, {} withdrawn, {} redacted",
-            done.added, done.withdrawn, done.redacted
-        ))?;
-    }
-    if done.new_epoch {
-        session.printer.talk(
-            "the folder and this clone did not agree on the last batch, so a new epoch began",
-        )?;
-    }
+    print_update(session, &done, "the folder and this clone")?;
     Ok(CommandExit::Fine)
 }

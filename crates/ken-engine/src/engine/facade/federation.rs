@@ -1,5 +1,6 @@
 //! Publications of this clone, and what dependency updates change.
 
+use ken_core::federation::PublicationUpdate;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 
@@ -7,7 +8,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::federation::{
     self, DependencyLesson, NewPublication, PeerLedger, Publication, PublicationReview,
-    PublicationUpdate,
 };
 
 impl Engine {

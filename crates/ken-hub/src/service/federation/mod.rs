@@ -21,16 +21,14 @@ use crate::database::DatabaseError;
 use crate::store::StoreError;
 
 pub use publications::{
-    HubBlockedExport, HubPublicationReview, HubPublicationUpdate, HubWaitingExport, ManifestSigner,
-    NewHubPublication, PublicationMemory, allow_exports, close_publication, create_publication,
-    read_publication_file, review_publication, update_publication,
+    HubPublicationReview, HubWaitingExport, ManifestSigner, NewHubPublication, PublicationMemory,
+    allow_exports, close_publication, create_publication, read_publication_file,
+    review_publication, update_publication,
 };
-pub use pull::{
-    AddPeerRequest, PEER_TOKEN_PREFIX, PeerPullReport, PullOptions, add_peer, pull_peer,
-};
+pub use pull::{AddPeerRequest, PEER_TOKEN_PREFIX, PullOptions, add_peer, pull_peer};
 pub use review::{
-    DECISIONS_MAX, PeerDecision, PeerEntry, PeerRejectReason, approve_peer_entries,
-    list_peer_entries, rate_peer_entry, reject_peer_entries,
+    PeerDecision, PeerEntry, approve_peer_entries, list_peer_entries, rate_peer_entry,
+    reject_peer_entries,
 };
 pub use search::ForeignHits;
 

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::decide::Draft;
 use ken_core::federation::export::wording_sources;
 use ken_core::federation::{
-    EXPIRY_DAYS_MAX, ExportArtifact, ExportBarrier, ExportPolicy, ExportedWording, LogPlace,
-    ManifestRow, PlannedBatch, PublicationInput, PublicationPlan, PublicationReplica,
-    PublicationSecret, SignedManifest, export_barrier, plan_batches,
+    BlockedExport, EXPIRY_DAYS_MAX, ExportArtifact, ExportBarrier, ExportPolicy, ExportedWording,
+    LogPlace, ManifestRow, PlannedBatch, PublicationInput, PublicationPlan, PublicationReplica,
+    PublicationSecret, PublicationUpdate, SignedManifest, export_barrier, plan_batches,
 };
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{ApprovalGranted, EventBody, Origin};
@@ -91,31 +91,12 @@ pub struct HubWaitingExport {
     day: ken_core::values::time::Date,
 }
 
-/// An entry of the publication's topics that does not leave.
-#[derive(Clone, Debug)]
-pub struct HubBlockedExport {
-    pub entry: EntryId,
-    pub why: ExportBarrier,
-}
-
 /// What a publication would contain.
 #[derive(Clone, Debug, Default)]
 pub struct HubPublicationReview {
     pub waiting: Vec<HubWaitingExport>,
     pub approved: Vec<HubWaitingExport>,
-    pub blocked: Vec<HubBlockedExport>,
-}
-
-/// Result of an update.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HubPublicationUpdate {
-    pub batches: usize,
-    pub added: usize,
-    pub withdrawn: usize,
-    pub redacted: usize,
-    /// Set if a new epoch began because the database was restored.
-    pub new_epoch: bool,
-    pub place: Option<LogPlace>,
+    pub blocked: Vec<BlockedExport>,
 }
 
 /// Adds a publication; nothing is published yet.
@@ -230,7 +211,7 @@ pub async fn update_publication(
     (organization, name): (OrganizationId, &str),
     signer: &dyn ManifestSigner,
     by: AuditActor<'_>,
-) -> Result<HubPublicationUpdate, HubFederationError> {
+) -> Result<PublicationUpdate, HubFederationError> {
     let review = review_publication(database, services, organization, name).await?;
     let update = write_update(database, (organization, name), &review.approved, signer, by).await?;
     // Reading every workspace takes long, so a redaction may be committed meanwhile. It finds no
@@ -238,7 +219,7 @@ pub async fn update_publication(
     if blank_redacted(database, organization, name).await? {
         let again = write_update(database, (organization, name), &review.approved, signer, by);
         let again = again.await?;
-        return Ok(HubPublicationUpdate {
+        return Ok(PublicationUpdate {
             redacted: update.redacted + again.redacted,
             withdrawn: update.withdrawn + again.withdrawn,
             batches: update.batches + again.batches,
@@ -257,7 +238,7 @@ pub async fn close_publication(
     (organization, name): (OrganizationId, &str),
     signer: &dyn ManifestSigner,
     by: AuditActor<'_>,
-) -> Result<HubPublicationUpdate, HubFederationError> {
+) -> Result<PublicationUpdate, HubFederationError> {
     let update = write_update(database, (organization, name), &[], signer, by).await?;
     let mut tx = database.begin_organization(organization).await?;
     let lines = tx.line_sources(name).await?;
@@ -316,7 +297,7 @@ async fn write_update(
     approved: &[HubWaitingExport],
     signer: &dyn ManifestSigner,
     by: AuditActor<'_>,
-) -> Result<HubPublicationUpdate, HubFederationError> {
+) -> Result<PublicationUpdate, HubFederationError> {
     let mut tx = database.begin_organization(organization).await?;
     // Others that update the same publication wait, so that no place is signed twice.
     let found = tx.publication(name, true).await?;
@@ -482,10 +463,10 @@ fn published_lines(plan: &PublicationPlan, approved: &[HubWaitingExport]) -> Vec
     lines.collect()
 }
 
-fn count_rows(batches: &[SignedManifest]) -> HubPublicationUpdate {
-    let mut update = HubPublicationUpdate {
+fn count_rows(batches: &[SignedManifest]) -> PublicationUpdate {
+    let mut update = PublicationUpdate {
         batches: batches.len(),
-        ..HubPublicationUpdate::default()
+        ..PublicationUpdate::default()
     };
     for row in batches.iter().flat_map(|it| &it.manifest.rows) {
         match row {
@@ -548,7 +529,7 @@ async fn review_workspace(
         match barrier(session, &entry, &publication.policy).await? {
             // Other kinds and topics are the normal case and no news.
             Some(ExportBarrier::Kind(_) | ExportBarrier::Topic) => {}
-            Some(why) => review.blocked.push(HubBlockedExport {
+            Some(why) => review.blocked.push(BlockedExport {
                 entry: entry.id,
                 why,
             }),

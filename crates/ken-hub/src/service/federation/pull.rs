@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ken_core::federation::trust::FAILURE_MILLI;
 use ken_core::federation::{
     BatchEffects, BatchRejection, HOPS_MAX, LINES_PER_DAY_MAX, PublicationBatch,
-    PublicationReplica, SignedManifest, WEIGHT_MAX,
+    PublicationReplica, PullReport, SignedManifest, Strikes, WEIGHT_MAX,
 };
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::values::id::EventId;
@@ -39,12 +39,6 @@ const BATCHES_PER_PULL_MAX: u64 = 200;
 
 /// Maximum number of batches per transaction. They are in memory together.
 const BATCHES_PER_STEP_MAX: u64 = 8;
-
-/// Number of rejected batches on one day that suspend a peer.
-const STRIKES_MAX: usize = 3;
-
-/// Share of refused lines in a step, in percent, that suspends a peer.
-const REFUSED_PERCENT_MAX: usize = 10;
 
 /// Maximum number of refused lines in a report.
 const REFUSED_LISTED_MAX: usize = 20;
@@ -81,22 +75,6 @@ pub struct AddPeerRequest {
     pub hops: u8,
     /// A person's own limit of the weight.
     pub weight_max: Option<f64>,
-}
-
-/// Result of a pull.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PeerPullReport {
-    pub batches: usize,
-    /// Lines that were stored and wait for a person.
-    pub new: usize,
-    /// Lines that lost their words here.
-    pub redacted: usize,
-    /// Entries that the publisher withdrew.
-    pub withdrawn: usize,
-    /// Refused lines with the reason, at most `REFUSED_LISTED_MAX`.
-    pub refused: Vec<(EventId, String)>,
-    /// The reason why the pull stopped before the head, if it did.
-    pub stopped: Option<String>,
 }
 
 /// Adds a peer after comparing the key of its files with the given fingerprint. Reads no entries.
@@ -162,7 +140,7 @@ pub async fn pull_peer(
     guard: &Arc<Guard>,
     (organization, name): (OrganizationId, &str),
     options: PullOptions,
-) -> Result<PeerPullReport, HubFederationError> {
+) -> Result<PullReport, HubFederationError> {
     let mut tx = database.begin_organization(organization).await?;
     let peer = tx.peer(name).await?;
     let own = tx.publications().await?;
@@ -213,8 +191,8 @@ struct StepOutcome {
 }
 
 impl HubPull<'_> {
-    async fn run(&self, reader: PublicationReader) -> Result<PeerPullReport, HubFederationError> {
-        let mut report = PeerPullReport::default();
+    async fn run(&self, reader: PublicationReader) -> Result<PullReport, HubFederationError> {
+        let mut report = PullReport::default();
         let (reader, card) = read(reader, PublicationReader::card).await?;
         if let Some(card) = card?
             && card.publication.as_str() != self.peer.publication
@@ -238,7 +216,15 @@ impl HubPull<'_> {
         let known = replica.head.as_ref();
         let known = known.map(|it| (it.place.epoch, it.place.number));
         let (epoch, last) = (head.manifest.epoch, head.manifest.number);
-        if known.is_some_and(|(of, number)| of == epoch && last <= number) {
+        let is_known = known.is_some_and(|(of, number)| of == epoch && last <= number);
+        let known = known.filter(|(of, _)| *of == epoch);
+        let first = known.map_or(1, |(_, number)| number + 1);
+        let end = last.min(first.saturating_add(BATCHES_PER_PULL_MAX - 1));
+        if !is_known {
+            self.pull_batches(reader, epoch, (first, end), &mut report)
+                .await?;
+        }
+        if is_known || (end == last && report.stopped.is_none()) {
             // Compared with what was accepted: an older or another head may be a fork.
             let batch = PublicationBatch {
                 manifest: head.manifest,
@@ -247,13 +233,7 @@ impl HubPull<'_> {
             };
             self.step(PullStep::Batches(vec![batch]), &mut report)
                 .await?;
-            return Ok(report);
         }
-        let known = known.filter(|(of, _)| *of == epoch);
-        let first = known.map_or(1, |(_, number)| number + 1);
-        let last = last.min(first.saturating_add(BATCHES_PER_PULL_MAX - 1));
-        self.pull_batches(reader, epoch, (first, last), &mut report)
-            .await?;
         Ok(report)
     }
 
@@ -262,7 +242,7 @@ impl HubPull<'_> {
         mut reader: PublicationReader,
         epoch: u64,
         (first, last): (u64, u64),
-        report: &mut PeerPullReport,
+        report: &mut PullReport,
     ) -> Result<(), HubFederationError> {
         let mut next = first;
         while next <= last && report.stopped.is_none() {
@@ -308,7 +288,7 @@ impl HubPull<'_> {
     async fn step(
         &self,
         step: PullStep,
-        report: &mut PeerPullReport,
+        report: &mut PullReport,
     ) -> Result<PublicationReplica, HubFederationError> {
         // No file is read from here on: a slow server must not hold a lock or a connection.
         let mut tx = self.database.begin_organization(self.organization).await?;
@@ -431,34 +411,24 @@ impl StepOutcome {
     /// against its trust.
     fn judge(
         &self,
-        (strikes, suspended): (&mut Vec<Date>, &mut Option<String>),
+        (strikes, suspended): (&mut Strikes, &mut Option<String>),
         today: Date,
-        report: &mut PeerPullReport,
+        report: &mut PullReport,
     ) -> Vec<String> {
+        let total = self.new.len() + self.refused.len();
+        let refused = self.refused.first().map(|(_, why)| {
+            let found = (why.as_str(), self.refused.len(), total);
+            strikes.judge_refused(found, today)
+        });
+        let rejection = self.rejection.as_ref();
+        let rejected = rejection.map(|it| strikes.judge_rejection(it, today));
         let mut failures = Vec::new();
-        if let Some((_, why)) = self.refused.first() {
-            let why = format!("refused lines: {why}");
-            strike(strikes, suspended, today, &why);
-            let total = self.new.len() + self.refused.len();
-            if self.refused.len() * 100 > total * REFUSED_PERCENT_MAX {
-                report.stopped = Some(why.clone());
-                suspended.get_or_insert(why.clone());
+        for verdict in refused.into_iter().chain(rejected) {
+            failures.extend(verdict.failure);
+            *suspended = suspended.take().or(verdict.suspended);
+            if verdict.stopped.is_some() {
+                report.stopped = verdict.stopped;
             }
-            failures.push(why);
-        }
-        if let Some(rejection) = &self.rejection {
-            let why = rejection.to_string();
-            if rejection.is_strike() {
-                strike(strikes, suspended, today, &why);
-                failures.push(why.clone());
-            }
-            if matches!(
-                rejection,
-                BatchRejection::Fork | BatchRejection::TooManyOrders
-            ) {
-                suspended.get_or_insert(why.clone());
-            }
-            report.stopped = Some(why);
         }
         failures
     }
@@ -467,17 +437,6 @@ impl StepOutcome {
         // A fork may carry orders, which the replica has applied.
         self.redact.extend(self.replica.redacted());
         self.rejection = Some(why);
-    }
-}
-
-/// Notes a rejected batch; the third of a day suspends the peer.
-fn strike(strikes: &mut Vec<Date>, suspended: &mut Option<String>, today: Date, why: &str) {
-    // Strikes of other days do not add up: a damaged copy now and then is no attack.
-    strikes.retain(|day| *day == today);
-    strikes.push(today);
-    if strikes.len() >= STRIKES_MAX {
-        let why = format!("{STRIKES_MAX} invalid batches on one day, the last one: {why}");
-        suspended.get_or_insert(why);
     }
 }
 

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use ken_core::decide::{self, Draft, EventStamper};
 use ken_core::federation::trust::{FAILURE_MILLI, SUCCESS_MILLI};
+use ken_core::federation::{DECISIONS_MAX, RejectReason};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{
-    Channel, EventBody, Feedback, RecordedEvent, RetractReason, Retracted,
-};
+use ken_core::ledger::event::{Feedback, RecordedEvent};
 use ken_core::ledger::fold::fold_entry;
 use ken_core::trust::promotion::{PromotionArtifact, statement_authors};
 use ken_core::values::id::EntryId;
@@ -25,9 +24,6 @@ use crate::ids::Role;
 use crate::service::ServiceError;
 use crate::service::session::ServiceContext;
 use crate::store::{PeerApproval, PeerLineRow, PeerObservation, PeerRow, PeerVerdict, StoreError};
-
-/// Maximum number of entries per request.
-pub const DECISIONS_MAX: usize = 500;
 
 /// An entry of a peer.
 #[derive(Clone, Debug)]
@@ -44,15 +40,6 @@ pub struct PeerEntry {
 pub struct PeerDecision {
     pub entry: EntryId,
     pub artifact: String,
-}
-
-/// Why a person rejects a wording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerRejectReason {
-    /// The claim is wrong.
-    False,
-    /// The claim is of no use here.
-    Unwanted,
 }
 
 /// Returns entries of a peer by verdict, oldest first, after a place in that order.
@@ -133,7 +120,7 @@ pub async fn reject_peer_entries(
     services: &ServiceContext,
     caller: &AuthenticatedCaller,
     peer: &str,
-    (ids, reason): (&[EntryId], PeerRejectReason),
+    (ids, reason): (&[EntryId], RejectReason),
 ) -> Result<usize, HubFederationError> {
     require_person(caller, "rejecting entries of peers")?;
     check_count(ids.len())?;
@@ -149,14 +136,7 @@ pub async fn reject_peer_entries(
         let (_, row) = found.ok_or(HubFederationError::NotWaiting(*id))?;
         let draft = Draft {
             about: vec![(*id).into()],
-            body: EventBody::Retracted(Retracted {
-                reason: match reason {
-                    PeerRejectReason::False => RetractReason::False,
-                    PeerRejectReason::Unwanted => RetractReason::Unwanted,
-                },
-                channel: Channel::Command,
-                note: None,
-            }),
+            body: reason.retraction(),
         };
         let event = stamp(services, draft, caller, now)?;
         tx.reject_peer_line(peer.id, row.line, &event).await?;

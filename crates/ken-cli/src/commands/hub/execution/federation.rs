@@ -8,13 +8,13 @@ use ken_core::values::text::Tag;
 use ken_engine::federation::{PublicationSource, PublisherKey, PublisherKeyFile};
 use ken_hub::administration::Administration;
 use ken_hub::service::federation::{
-    AddPeerRequest, HubPublicationUpdate, HubWaitingExport, ManifestSigner, NewHubPublication,
-    PeerPullReport, PublicationMemory, PullOptions,
+    AddPeerRequest, ManifestSigner, NewHubPublication, PublicationMemory, PullOptions,
 };
 use ken_hub::store::{PeerRow, PublicationRow};
 use serde::Serialize;
 
 use crate::commands::Session;
+use crate::commands::federation::{print_export_review, print_pull, print_update};
 use crate::commands::hub::administer::{Done, attempt};
 use crate::commands::hub::federation::{
     CreatePublicationArgs, HubAddPeerArgs, HubPeerCommand, HubPublicationArgs,
@@ -23,6 +23,9 @@ use crate::commands::hub::federation::{
 use crate::failure::CommandFailure;
 use crate::print::{escape_invisible, pluralize};
 use crate::world::variable;
+
+/// What did not agree if a new epoch began.
+const RESTORED: &str = "the database and the file beside the key";
 
 /// Suffix of the file beside a key with what was signed of a publication.
 const MEMORY_SUFFIX: &str = "ken.json";
@@ -41,30 +44,6 @@ struct HubPublicationObject {
     /// Epoch and number of the last batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<(u64, u64)>,
-}
-
-/// JSON view of an entry that may leave.
-#[derive(Serialize)]
-struct HubExportObject<'a> {
-    schema: &'static str,
-    id: String,
-    state: &'static str,
-    /// Exactly what leaves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifact: Option<&'a ken_core::federation::ExportArtifact>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-}
-
-/// JSON view of an update.
-#[derive(Serialize)]
-struct HubUpdateObject {
-    schema: &'static str,
-    batches: usize,
-    added: usize,
-    withdrawn: usize,
-    redacted: usize,
-    new_epoch: bool,
 }
 
 /// JSON view of a peer of a hub.
@@ -89,26 +68,6 @@ struct HubPeerObject<'a> {
     stopped: Option<&'a str>,
     lines: u64,
     waiting: u64,
-}
-
-/// JSON view of a pull.
-#[derive(Serialize)]
-struct HubPullObject<'a> {
-    schema: &'static str,
-    peer: &'a str,
-    batches: usize,
-    new: usize,
-    redacted: usize,
-    withdrawn: usize,
-    refused: Vec<HubRefusedObject>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stopped: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct HubRefusedObject {
-    line: String,
-    why: String,
 }
 
 /// Key of a publication as a file, with a file beside it that remembers what was signed.
@@ -192,16 +151,17 @@ pub(in crate::commands::hub) async fn publication(
             }
             let count = pluralize(allowed.len() as u64, "wording", "wordings");
             session.printer.talk(format_args!("approved {count}"))?;
-            session.printer.hint(
-                "`ken hub publication update ORGANIZATION NAME --key FILE` publishes what is approved",
-            )?;
+            session.printer.hint(format_args!(
+                "`ken hub publication update {} {} --key FILE` publishes what is approved",
+                which.organization, which.publication
+            ))?;
             Ok(Ok(()))
         }
         HubPublicationCommand::Update(args) => {
             let signer = signer(session, args)?;
             let place = place(args);
             let done = attempt!(hub.update_publication(place, &signer).await);
-            print_update(session, &done)?;
+            print_update(session, &done, RESTORED)?;
             Ok(Ok(()))
         }
         HubPublicationCommand::Close(args) => {
@@ -209,7 +169,7 @@ pub(in crate::commands::hub) async fn publication(
             let signer = signer(session, args)?;
             let place = place(args);
             let done = attempt!(hub.close_publication(place, &signer).await);
-            print_update(session, &done)?;
+            print_update(session, &done, RESTORED)?;
             Ok(Ok(()))
         }
     }
@@ -281,87 +241,20 @@ async fn review(
     hub: &Administration,
     which: &HubPublicationArgs,
 ) -> Done {
+    // Before anything is printed: an agent must not read what waits for a person.
+    ensure_no_agent(session)?;
     let reviewing = hub.review_publication(&which.organization, &which.publication);
     let review = attempt!(reviewing.await);
-    for it in &review.waiting {
-        print_export(session, it, "waiting")?;
-    }
-    for it in &review.approved {
-        print_export(session, it, "approved")?;
-    }
-    for it in &review.blocked {
-        if session.is_json() {
-            session.printer.json(&HubExportObject {
-                schema: "ken.hub.export.v1",
-                id: it.entry.to_string(),
-                state: "kept",
-                artifact: None,
-                why: Some(it.why.to_string()),
-            })?;
-        } else {
-            let line = format_args!("{}  kept: {}", it.entry, it.why);
-            session.printer.line(line)?;
-        }
-    }
-    if !session.is_json() {
-        let waiting = pluralize(review.waiting.len() as u64, "entry waits", "entries wait");
-        let approved = review.approved.len();
-        session
-            .printer
-            .talk(format_args!("{waiting} for you, {approved} approved"))?;
-    }
-    Ok(Ok(()))
-}
-
-fn print_export(
-    session: &mut Session<'_>,
-    it: &HubWaitingExport,
-    state: &'static str,
-) -> Result<(), CommandFailure> {
-    if session.is_json() {
-        return session.printer.json(&HubExportObject {
-            schema: "ken.hub.export.v1",
-            id: it.entry.id.to_string(),
-            state,
-            artifact: Some(&it.artifact),
-            why: None,
-        });
-    }
-    session
-        .printer
-        .line(format_args!("{}  {state}", it.entry.id))?;
-    let statement = escape_invisible(it.artifact.content.statement.as_str());
-    session.printer.line(format_args!("  {statement}"))
-}
-
-fn print_update(
-    session: &mut Session<'_>,
-    done: &HubPublicationUpdate,
-) -> Result<(), CommandFailure> {
-    if session.is_json() {
-        return session.printer.json(&HubUpdateObject {
-            schema: "ken.hub.publication_update.v1",
-            batches: done.batches,
-            added: done.added,
-            withdrawn: done.withdrawn,
-            redacted: done.redacted,
-            new_epoch: done.new_epoch,
-        });
-    }
-    if done.batches == 0 {
-        session.printer.line("up to date")?;
-    } else {
-        session.printer.line(format_args!(
-            "published {} added, {} withdrawn, {} redacted",
-            done.added, done.withdrawn, done.redacted
+    let waiting = review.waiting.iter().map(|it| &it.artifact);
+    let approved = review.approved.iter().map(|it| &it.artifact);
+    print_export_review(session, waiting, approved, &review.blocked)?;
+    if !session.is_json() && !review.waiting.is_empty() {
+        session.printer.hint(format_args!(
+            "`ken hub publication allow {} {} ID…` approves exactly these words",
+            which.organization, which.publication
         ))?;
     }
-    if done.new_epoch {
-        session.printer.talk(
-            "the database and the file beside the key did not agree on the last batch, so a new epoch began",
-        )?;
-    }
-    Ok(())
+    Ok(Ok(()))
 }
 
 pub(in crate::commands::hub) async fn peer(
@@ -500,45 +393,6 @@ fn print_peer(session: &mut Session<'_>, row: &PeerRow) -> Result<(), CommandFai
     for why in [&row.suspended, &row.stopped].into_iter().flatten() {
         let why = escape_invisible(why);
         session.printer.line(format_args!("  {why}"))?;
-    }
-    Ok(())
-}
-
-fn print_pull(
-    session: &mut Session<'_>,
-    peer: &str,
-    report: &PeerPullReport,
-) -> Result<(), CommandFailure> {
-    let refused = report.refused.iter().map(|(line, why)| HubRefusedObject {
-        line: line.to_string(),
-        why: why.clone(),
-    });
-    let refused: Vec<HubRefusedObject> = refused.collect();
-    if session.is_json() {
-        return session.printer.json(&HubPullObject {
-            schema: "ken.hub.pull.v1",
-            peer,
-            batches: report.batches,
-            new: report.new,
-            redacted: report.redacted,
-            withdrawn: report.withdrawn,
-            refused,
-            stopped: report.stopped.as_deref(),
-        });
-    }
-    session.printer.line(format_args!(
-        "{peer}: {} new, {} withdrawn, {} redacted",
-        report.new, report.withdrawn, report.redacted
-    ))?;
-    for it in &refused {
-        let why = escape_invisible(&it.why);
-        session
-            .printer
-            .line(format_args!("  refused {}: {why}", it.line))?;
-    }
-    if let Some(why) = &report.stopped {
-        let why = escape_invisible(why);
-        session.printer.line(format_args!("  stopped: {why}"))?;
     }
     Ok(())
 }
