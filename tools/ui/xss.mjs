@@ -97,6 +97,9 @@ tryRun('run', 'close', 'run-0', '--outcome', 'succeeded');
 tryRun('import', '--review');
 console.log(`     stored by field: ${JSON.stringify(stored)}`);
 
+// Words of another organization, in every field that a publication has.
+run(process.execPath, join(import.meta.dirname, 'seed-peers.mjs'), KEN, folder, 'hostile', '120');
+
 const server = await startServer(folder);
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
 const context = await browser.newContext({ viewport: { width: 1366, height: 850 }, reducedMotion: 'reduce' });
@@ -162,8 +165,19 @@ await test('lists, searches and the pages around them', async () => {
   }
   check(pages >= 4, `${pages} pages`);
   await visitAll(['/', '/inbox', '/inbox?lane=quarantined', '/inbox?lane=claims', '/inbox?lane=contradictions', '/inbox?lane=duplicates', '/inbox?lane=health', '/documents', '/change', '/runs',
-    '/health', '/stats', '/norms', '/people', '/forage', '/impact', '/at', '/at/src', `/at/${encodeURIComponent(hostileName).replaceAll('%2F', '/')}`, '/at/src/page.html', '/at/CLAUDE.md',
+    '/health', '/stats', '/norms', '/people', '/forage', '/peers', '/peers/hostile', '/impact', '/at', '/at/src', `/at/${encodeURIComponent(hostileName).replaceAll('%2F', '/')}`, '/at/src/page.html', '/at/CLAUDE.md',
     '/brief?task=Case+1+script', '/runs/id/run-0', '/runs/id/run-1', '/runs/compare?a=run-0&b=run-1']);
+});
+await test('every entry of a peer', async () => {
+  let path = '/peers/hostile';
+  let pages = 0;
+  while (path) {
+    await visit(path);
+    check(await page.locator('.claim a, .details bdi a').count() === 0, 'words of a stranger lead nowhere');
+    pages++;
+    path = await page.locator('a[rel=next]').count() ? await page.locator('a[rel=next]').first().evaluate((it) => it.pathname + it.search) : null;
+  }
+  check(pages >= 4, `${pages} pages`);
 });
 await test('every entry, and the history and neighbors of some', async () => {
   await visitAll(ids.flatMap((id, at) => at % 10 === 0 ? [`/e/${id}`, `/e/${id}/history`, `/e/${id}/near`] : [`/e/${id}`]));

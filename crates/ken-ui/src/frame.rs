@@ -186,9 +186,11 @@ fn sections(context: &PageContext<'_>) -> Vec<NavSection> {
     let mut sections = Vec::from(all_sections());
     let optional = context.overview.optional;
     for section in &mut sections {
-        section
-            .pages
-            .retain(|(_, page)| *page != PageAddress::Forage || optional.forage);
+        section.pages.retain(|(_, page)| match page {
+            PageAddress::Forage => optional.forage,
+            PageAddress::Peers => optional.peers,
+            _ => true,
+        });
     }
     if !context.has_code() {
         sections.retain(|it| it.label != "Code");
@@ -220,6 +222,7 @@ fn all_sections() -> [NavSection; 6] {
                 ("People and origins", PageAddress::People),
                 ("Documents", PageAddress::Documents),
                 ("Forager", PageAddress::Forage),
+                ("Peers", PageAddress::Peers),
             ],
         ),
         section(
@@ -258,7 +261,8 @@ fn is_same_tab(tab: &PageAddress, page: &PageAddress) -> bool {
             P::Entries(_),
             P::Entry { .. } | P::History { .. } | P::Neighbors { .. } | P::Add { .. },
         )
-        | (P::Runs(_), P::Run { .. } | P::CompareRuns { .. }) => true,
+        | (P::Runs(_), P::Run { .. } | P::CompareRuns { .. })
+        | (P::Peers, P::Peer { .. }) => true,
         (tab, page) => std::mem::discriminant(tab) == std::mem::discriminant(page),
     }
 }

@@ -259,6 +259,8 @@ impl<S: KnowledgeSource> SourcePages<S> {
             }
             P::People => page::people_page(context, &source.people().await?),
             P::Forage => page::forage_page(context, &source.forage().await?),
+            P::Peers => page::peers_page(context, &source.peers().await?),
+            P::Peer { peer, query } => page::peer_page(context, &source.peer(peer, query).await?),
             P::Settings => page::settings_page(context),
         })
     }

@@ -8,13 +8,15 @@ use ken_core::values::id::{EntryId, EventId};
 use serde_json::Value;
 
 use crate::action::ActionRequest;
-use crate::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
+use crate::address::{
+    BriefQuery, EntryListQuery, InboxLane, PageAddress, PeerQuery, RepoPath, RunListQuery,
+};
 use crate::hub::HubOverview;
 use crate::live::ChangeTopic;
 use crate::view::{
     BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
-    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView,
-    RunListView, RunView, StatsView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeerView,
+    PeersView, PeopleView, RunListView, RunView, StatsView,
 };
 
 /// The knowledge behind the pages.
@@ -77,6 +79,14 @@ pub trait KnowledgeSource: Clone + Send + Sync + 'static {
     fn people(&self) -> impl Future<Output = Result<PeopleView, KnowledgeError>> + Send;
     /// Returns what the forager did, and what it may do.
     fn forage(&self) -> impl Future<Output = Result<ForageView, KnowledgeError>> + Send;
+    /// Returns the publications of other organizations that the person reads.
+    fn peers(&self) -> impl Future<Output = Result<PeersView, KnowledgeError>> + Send;
+    /// Returns one of them with a page of its entries.
+    fn peer(
+        &self,
+        peer: String,
+        query: PeerQuery,
+    ) -> impl Future<Output = Result<PeerView, KnowledgeError>> + Send;
     /// Returns the JSON document of a page: the one that the command line prints.
     fn document(
         &self,
@@ -118,6 +128,7 @@ pub struct SourceOverview {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalPages {
     pub forage: bool,
+    pub peers: bool,
 }
 
 /// Where code can be opened outside the pages.

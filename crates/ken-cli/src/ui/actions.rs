@@ -17,6 +17,7 @@ use ken_ui::action::{ActionRequest, EntryAction, NewEntry, PairDecision, UserAct
 use ken_ui::source::ActionResult;
 use serde_json::json;
 
+use super::peers;
 use crate::commands::{EntryInput, describe_domain_decision};
 use crate::failure::CommandFailure;
 use crate::print::pluralize;
@@ -38,6 +39,10 @@ pub(super) fn act(
     } else {
         environment.clone()
     };
+    // A peer has a ledger of its own, which is no part of the repository.
+    if let UserAction::OnPeer { peer, action } = request.action {
+        return peers::act(&environment, &peer, action);
+    }
     let (mut engine, by) = environment.open_to_write()?;
     if let Some(entry) = subject(&request.action) {
         check_revision(&engine, entry, request.revision.as_deref())?;
@@ -157,6 +162,9 @@ fn perform(engine: &mut Engine, action: UserAction, by: &Actor) -> Result<Done, 
             engine.override_domain(&host, action, by)?;
             Ok((describe_domain_decision(&host, action), None))
         }
+        UserAction::OnPeer { .. } => Err(CommandFailure::usage(
+            "a peer is no part of the repository's ledger",
+        )),
         UserAction::Undo(step) => undo(engine, step, by),
     }
 }

@@ -16,6 +16,7 @@ mod errors;
 mod forage;
 mod health;
 mod inbox;
+mod peers;
 mod rows;
 mod runs;
 
@@ -26,12 +27,14 @@ use futures_util::{Stream, stream};
 use ken_core::values::actor::Actor;
 use ken_engine::live::{LiveChanges, LiveState};
 use ken_ui::action::{ActionRequest, UserAction};
-use ken_ui::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
+use ken_ui::address::{
+    BriefQuery, EntryListQuery, InboxLane, PageAddress, PeerQuery, RepoPath, RunListQuery,
+};
 use ken_ui::source::{ActionResult, CodeLinks, KnowledgeErrorCause, OptionalPages, SourceOverview};
 use ken_ui::view::{
     BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
-    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView,
-    RunListView, RunView, StatsView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeerView,
+    PeersView, PeopleView, RunListView, RunView, StatsView,
 };
 use ken_ui::{ChangeTopic, KnowledgeError, KnowledgeSource};
 use serde_json::Value;
@@ -230,6 +233,7 @@ impl KnowledgeSource for LocalSource {
             pending: self.checks.pending(),
             optional: OptionalPages {
                 forage: forage::is_configured(),
+                peers: peers::is_configured(),
             },
             ..self.overview.clone()
         })
@@ -352,6 +356,18 @@ impl KnowledgeSource for LocalSource {
 
     async fn forage(&self) -> Result<ForageView, KnowledgeError> {
         self.slow.ask(forage::forage).await
+    }
+
+    async fn peers(&self) -> Result<PeersView, KnowledgeError> {
+        let environment = self.environment.clone();
+        self.slow.ask(move |_| peers::peers(&environment)).await
+    }
+
+    async fn peer(&self, peer: String, query: PeerQuery) -> Result<PeerView, KnowledgeError> {
+        let environment = self.environment.clone();
+        self.slow
+            .ask(move |engine| peers::peer(engine, &environment, &peer, &query))
+            .await
     }
 
     async fn document(&self, mut page: PageAddress) -> Result<Value, KnowledgeError> {

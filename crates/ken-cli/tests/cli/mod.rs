@@ -43,6 +43,7 @@ mod support;
 mod surfacing;
 mod ui;
 mod ui_forage;
+mod ui_peers;
 mod undo;
 mod upkeep;
 mod validity;

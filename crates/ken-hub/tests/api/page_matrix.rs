@@ -80,6 +80,8 @@ const WORKSPACE_PAGES: &[(&str, u16)] = &[
     ("change", 404),
     ("documents", 404),
     ("forage", 404),
+    ("peers", 404),
+    ("peers/acme", 404),
     ("nowhere", 404),
 ];
 
@@ -124,6 +126,14 @@ const WORKSPACE_FORMS: &[(&str, &str, Option<RequiredPageRole>)] = &[
     ("maintain", "service=stale_sweep", None),
     ("import-documents", "", None),
     ("forage-domain", "host=a.example&decision=trust", None),
+    (
+        "approve-peer-entries",
+        "peer=acme&words=L-7k2f5qm3+b3:00",
+        None,
+    ),
+    ("reject-peer-entry", "peer=acme&reason=false", None),
+    ("suspend-peer", "peer=acme", None),
+    ("resume-peer", "peer=acme", None),
     ("undo", "step=01JCPQ3W6M7Y2K8T4D5F6G7H8J", None),
 ];
 

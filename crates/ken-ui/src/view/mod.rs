@@ -6,6 +6,7 @@ mod forage;
 mod from_ledger;
 mod health;
 mod inbox;
+mod peers;
 mod runs;
 
 pub use code::{
@@ -25,5 +26,8 @@ pub use health::{
 };
 pub use inbox::{
     ApprovalItem, ChangedItem, ClaimItem, InboxItem, InboxView, PairItem, VersionsItem,
+};
+pub use peers::{
+    PEER_ENTRIES_PER_PAGE, PeerEntryItem, PeerLine, PeerView, PeersView, RelatedWords, WordsOwner,
 };
 pub use runs::{AgentColumn, RUNS_PER_PAGE, RunLine, RunListView, RunSummaryRow, RunView};

@@ -118,11 +118,12 @@ fn decisions_about_domains_are_offered_only_to_a_person() {
 }
 
 #[test]
-fn the_navigation_names_the_forager_only_if_it_is_configured() {
+fn the_navigation_names_an_optional_page_only_if_it_is_in_use() {
     for is_configured in [true, false] {
         let overview = SourceOverview {
             optional: OptionalPages {
                 forage: is_configured,
+                peers: !is_configured,
             },
             ..SourceOverview::default()
         };
@@ -133,5 +134,6 @@ fn the_navigation_names_the_forager_only_if_it_is_configured() {
         };
         let rendered = render_frame(&context, &forage_page(&context, &off())).0;
         assert_eq!(rendered.contains("href=\"/forage\""), is_configured);
+        assert_eq!(rendered.contains("href=\"/peers\""), !is_configured);
     }
 }
