@@ -186,10 +186,9 @@ fn sections(context: &PageContext<'_>) -> Vec<NavSection> {
     let mut sections = Vec::from(all_sections());
     let optional = context.overview.optional;
     for section in &mut sections {
-        section.pages.retain(|(_, page)| match page {
-            PageAddress::Forage => optional.forage,
-            PageAddress::Peers => optional.peers,
-            _ => true,
+        section.pages.retain(|(_, page)| {
+            (*page != PageAddress::Forage || optional.forage)
+                && (*page != PageAddress::Peers || optional.peers)
         });
     }
     if !context.has_code() {
