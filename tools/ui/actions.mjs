@@ -186,6 +186,53 @@ for (const way of Object.keys(ways)) {
     await act(way, { ...row, open: 'Revoke', button: 'Revoke', says: /./ });
     await act(way, { ...row, button: 'End revocation', says: /./ });
   });
+  await step('distrust a domain, and reset it', async () => {
+    const host = `blog.${way}.example.org`;
+    await act(way, { at: '/forage', open: 'Decide about a domain', fields: { host, decision: 'distrust' }, button: 'Decide', says: /is distrusted in this workspace/ });
+    check(await ways[way].page.locator('.notice.done button').count() === 0, 'Reset takes it back, and not the notice');
+    const row = { at: '/forage', within: 'tr', has: [host] };
+    await act(way, { ...row, button: 'Trust', says: /is trusted/ });
+    await act(way, { ...row, button: 'Reset', says: /no longer decided/ });
+    await ways[way].page.goto(`${server.origin}/forage`);
+    check(await ways[way].page.locator('tr', { hasText: host }).count() === 0, 'nothing is decided');
+  });
+  await step('a refused domain keeps what was typed', async () => {
+    const it = ways[way].page;
+    await it.goto(`${server.origin}/forage`);
+    await ways[way].perform(it.locator('main'), { open: 'Decide about a domain', fields: { host: 'no domain' }, button: 'Decide' });
+    await it.locator('[role=alert]').waitFor();
+    check(await it.locator('textarea[name=host]').inputValue() === 'no domain', 'kept');
+  });
+  const peer = `/peers/${way}`;
+  const sent = (text) => ({ at: peer, within: '.item', has: [text] });
+  await step('approve an entry of a peer', async () => {
+    await act(way, { ...sent('three attempts'), open: 'Approve', button: 'Approve', says: /approved 1 entry/ });
+    await ways[way].page.goto(`${server.origin}${peer}?lane=approved`);
+    check(await ways[way].page.locator('.item').count() === 1, 'it is approved');
+    check(await ways[way].page.locator('summary', { hasText: 'Approve' }).count() === 0, 'nothing is approved twice');
+  });
+  await step('reject an entry of a peer', () => act(way, { ...sent('slow consumer'), open: 'Reject', button: 'Reject', says: /rejected .* trust/ }));
+  await step('approve what is ticked, and nothing without a tick', async () => {
+    const it = ways[way].page;
+    await it.goto(`${server.origin}${peer}`);
+    await ways[way].perform(it.locator('main'), { button: 'Approve the ticked' });
+    await it.locator('[role=alert]').waitFor();
+    await it.goto(`${server.origin}${peer}`);
+    const tick = it.locator('.item', { hasText: 'drop its channel' }).locator('[type=checkbox]');
+    if (way === 'keys') { await tabTo(tick); await it.keyboard.press('Space'); } else await tick.check();
+    await ways[way].perform(it.locator('main'), { button: 'Approve the ticked' });
+    await it.locator('.notice.done', { hasText: 'approved 1 entry' }).waitFor();
+    check(await it.locator('.item', { hasText: 'drop its channel' }).count() === 0, 'it waits no longer');
+    check(await it.locator('.item').count() === 2, 'the others wait');
+  });
+  await step('approve all of a page', async () => {
+    await act(way, { at: peer, open: 'Approve all', button: 'Approve all', says: /approved 2 entries/ });
+    check((await ways[way].page.locator('.empty').innerText()).includes('Nothing of this peer waits'), 'nothing waits');
+  });
+  await step('suspend a peer, and resume it', async () => {
+    await act(way, { at: peer, open: 'Suspend', button: 'Suspend', says: /suspended/ });
+    await act(way, { at: peer, open: 'Resume', button: 'Resume', says: /resumed/ });
+  });
   await step('change the settings', async () => {
     const it = ways[way].page;
     await it.goto(`${server.origin}/settings`);

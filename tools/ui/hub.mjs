@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import http from 'node:http';
 import net from 'node:net';
 import { personEnvironment } from './environment.mjs';
+import { publish } from './publication.mjs';
 import { check, checkAccessibility, checkHtml, chromium, CHROMIUM, finish, KEN, SHOTS, test } from './harness.mjs';
 
 const { WORK, DATABASE_URL } = process.env;
@@ -71,6 +72,12 @@ const seed = [
   ['shop', entry('<img src=x onerror=alert(1)> <script>alert(2)</script> \u202e hostile', { tags: ['hostile'] })],
   ['shop', entry('Run the database migrations before the tests of the payment service.', { kind: 'commit-norm' })],
 ];
+// What another organization published, and the same once more to decide about without scripts.
+for (const name of ['northwind', 'plain']) {
+  const { folder, fingerprint } = publish(KEN, join(WORK, name));
+  ken(['hub', 'peer', 'add', 'acme', name, folder, '--key', fingerprint], { env: { ...env, KEN_ACTOR: 'human:olga' } });
+  ken(['hub', 'peer', 'pull', 'acme', name]);
+}
 const made = [];
 for (const [workspace, body] of seed) made.push(await api('POST', `/v1/workspaces/${workspace}/entries`, body));
 await test('agents record entries', async () => {
@@ -165,6 +172,55 @@ await test('revoking shows its effect first', async () => {
   await page.locator('#effect button[type=submit]').click();
   await page.waitForSelector('#results');
 });
+await test('a curator decides about the entries of a peer with the keyboard', async () => {
+  const { page } = curator;
+  await page.goto(`${origin}/`);
+  check(await page.locator('nav.main a[href="/peers"]').count() === 1, 'it is in the navigation');
+  await page.goto(`${origin}/peers`);
+  check((await page.locator('tbody').innerText()).includes('SHA256:'), 'the fingerprint');
+  await page.goto(`${origin}/peers/northwind`);
+  const words = (await page.locator('.item', { hasText: 'three attempts' }).innerText()).replace(/\s+/g, ' ');
+  for (const it of ['A fourth attempt found the service down', 'rust/async', 'Polarity none', 'Decay ephemeral', 'first seen']) check(words.includes(it), `${it}: ${words}`);
+  await audit(page, 'peer');
+  const foreign = async () => JSON.parse((await api('POST', '/v1/workspaces/shop/search', { query: 'set the timeout of a connection' })).text).peers ?? [];
+  check((await foreign()).length === 0, 'nobody approved it');
+  // The first item that `j` holds is the first on the page.
+  const first = await page.locator('.item .id').first().innerText();
+  await page.keyboard.press('j');
+  await page.keyboard.press('y');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#notice .done');
+  check((await page.locator('#notice').innerText()).includes('Approved 1 of northwind'), 'the notice');
+  await page.goto(`${origin}/peers/northwind?lane=approved`);
+  check((await page.locator('.item .id').allInnerTexts()).join() === first, 'it is approved');
+  await page.goto(`${origin}/peers/northwind`);
+  await page.keyboard.press('j');
+  await page.keyboard.press('n');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#notice .done');
+  check((await page.locator('#notice').innerText()).includes('is rejected'), 'rejected');
+  await page.locator('summary', { hasText: 'Approve all 3' }).click();
+  await page.locator('button', { hasText: 'Approve all' }).click();
+  await page.waitForSelector('.empty');
+  await page.goto(`${origin}/peers/northwind?lane=approved`);
+  check(await page.locator('.item').count() === 4, 'all but one are approved');
+  check((await page.locator('.item').allInnerTexts()).join().includes('timeout') === ((await foreign()).length > 0), 'searches show what is approved');
+});
+await test('without scripts a curator ticks entries of a peer', async () => {
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  await plain.addCookies(await curator.context.cookies());
+  const page = await plain.newPage();
+  await page.goto(`${origin}/peers/plain`);
+  for (const at of [0, 2]) await page.locator('.item [type=checkbox]').nth(at).check();
+  await page.locator('button', { hasText: 'Approve the ticked' }).click();
+  check((await page.locator('#notice').innerText()).includes('Approved 2 of plain'), 'two');
+  check(await page.locator('.item').count() === 3, 'the others wait');
+  await page.locator('.item summary', { hasText: 'Reject' }).first().click();
+  await page.locator('details[open] button', { hasText: 'Reject' }).click();
+  check((await page.locator('#notice').innerText()).includes('is rejected'), 'rejected');
+  await plain.close();
+});
 await test('a curator sees no pages of admins', async () => {
   const { page } = curator;
   for (const path of ['/tokens', '/audit']) {
@@ -208,7 +264,7 @@ await test('a clone pushes two thousand entries', async () => {
   ken(['remote', 'add', `${origin}/large`, '--token-file', join(WORK, 'token')], { cwd: clone });
   ken(['push'], { cwd: clone });
 });
-const pages = { start: '/', search: '/search?q=charge', review: '/review', account: '/account', device: '/device' };
+const pages = { start: '/', search: '/search?q=charge', review: '/review', account: '/account', device: '/device', peers: '/peers', 'peer-waiting': '/peers/plain', 'peer-approved': '/peers/northwind?lane=approved' };
 const workspacePages = { home: '', entries: 'entries', found: 'entries?q=stale+tokens', add: 'add', inbox: 'inbox', runs: 'runs', brief: 'brief?task=charge',
   impact: 'impact', health: 'health', stats: 'stats', norms: 'norms', people: 'people', settings: 'settings' };
 await test('every page renders in light and dark, is accessible, valid, small, and stays at home', async () => {

@@ -1,5 +1,5 @@
 // Tests of the pages of `ken ui` in Chromium: access, every page in light and dark, live updates.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import http from 'node:http';
 import { check, checkAccessibility, checkHtml, chromium, CHROMIUM, cookieHeader, finish, openPage, SHOTS, signIn, startServer, test } from './harness.mjs';
@@ -131,7 +131,7 @@ const pages = {
   revision: '/at/src/pay.rs?rev=HEAD', root: '/at', folder: '/at/src', change: '/change', documents: '/documents',
   brief: '/brief?task=charge+a+customer', runs: '/runs', run: '/runs/id/review-1', openrun: '/runs/id/review-2',
   compare: '/runs/compare?a=review-1&b=review-2', impact: '/impact', health: '/health', stats: '/stats',
-  norms: '/norms', people: '/people', settings: '/settings', add: '/add?anchor=src/pay.rs', missing: '/e/L-zzzzzzzz',
+  norms: '/norms', people: '/people', forage: '/forage', peers: '/peers', peer: '/peers/acme', approved: '/peers/acme?lane=approved', settings: '/settings', add: '/add?anchor=src/pay.rs', missing: '/e/L-zzzzzzzz',
 };
 // Contrast depends on the theme and layout on the width, so two combinations cover both.
 const looks = [['light', 1366], ['dark', 390]];
@@ -258,6 +258,44 @@ await test('JSON is what the command line prints', async () => {
   for (const [path, expected] of [[`/e/${ids.charge}`, 'ken.entry.v1'], ['/inbox', 'ken.inbox.v1'], ['/stats', 'ken.stats.v1'], ['/documents', 'ken.audit.v1'], ['/change', 'ken.verify.v1'], ['/brief?task=charge', 'ken.brief.v1']]) {
     check(await schema(path) === expected, `${path}: ${await schema(path)}`);
   }
+});
+
+await test('the forager says what it did, what it refused and what waits, and nothing while it is off', async () => {
+  await page.goto(`${origin}/forage`);
+  const text = (await page.locator('main').innerText()).replace(/\s+/g, ' ');
+  for (const it of ['1 of 20 entries proposed today', '1 of 50 entries wait for you', 'a person asked', 'tiny', 'not on this machine', 'has no documents']) check(text.includes(it), `${it}: ${text}`);
+  check((await page.locator('tr', { hasText: 'blog.example.org' }).innerText()).includes('distrusted'), 'a decision');
+  check(await page.locator('nav.tabs a[href="/forage"]').count() === 1, 'it is in the navigation');
+  await page.locator('a', { hasText: 'Open the inbox' }).click();
+  await page.waitForURL(/lane=quarantined/);
+  check((await page.locator('#items').innerText()).includes('Client::timeout'), 'what waits is in the inbox');
+  const settings = join(process.env.KEN_FORAGE, 'forage.toml');
+  renameSync(settings, `${settings}.off`);
+  try {
+    await page.goto(`${origin}/forage`);
+    check((await page.locator('#forager').innerText()).includes('The forager is off; to turn it on, create'), 'it says what turns it on');
+    await checkAccessibility(page, 'off');
+    await page.goto(`${origin}/people`);
+    check(await page.locator('a[href="/forage"]').count() === 0, 'it is not in the navigation');
+  } finally { renameSync(`${settings}.off`, settings); }
+});
+
+await test('what a peer sent waits with every word, beside what is known here', async () => {
+  await page.goto(`${origin}/peers`);
+  const row = (await page.locator('tbody tr').innerText()).replace(/\s+/g, ' ');
+  check(row.includes('SHA256:') && row.includes('fresh'), row);
+  check(await page.locator('nav.tabs a[href="/peers"]').count() === 1, 'it is in the navigation');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/peers\/acme/);
+  check(await page.locator('.item').count() === 5, 'five entries wait');
+  const item = (text) => page.locator('.item', { hasText: text });
+  const words = (await item('three attempts').innerText()).replace(/\s+/g, ' ');
+  for (const it of ['A fourth attempt found the service down', 'rust/async', 'Polarity none', 'Decay ephemeral', 'May state the opposite of your entry']) check(words.includes(it), `${it}: ${words}`);
+  check(await item('three attempts').locator('.compared del', { hasText: 'five' }).count() === 1, 'the words that differ');
+  check((await item('hides a slow consumer').innerText()).includes('negative'), 'the polarity');
+  check((await item('beat one of sixteen').innerText()).includes('Measured on four cores'), 'what only this kind has');
+  check((await item('drop its channel').innerText()).includes('pkg:cargo/tokio@>=1.40'), 'the conditions');
 });
 
 await test('every lane of the inbox is counted', async () => {

@@ -33,7 +33,7 @@ run(KEN, 'init');
 // Every field of an entry that takes free text, by kind. A field that refuses a payload is left out.
 const FIELDS = ['statement', 'body', 'verify', 'depends_on', 'applies_to', 'cite', 'tags', 'lens', 'anchors', 'thread'];
 const KIND_FIELDS = { spike: ['question', 'answer', 'constraints'], learning: [], 'commit-norm': [], entity: ['name'] };
-const stored = Object.fromEntries([...FIELDS, 'question', 'answer', 'constraints', 'name', 'reason', 'note', 'task', 'finding', 'quarantine'].map((it) => [it, 0]));
+const stored = Object.fromEntries([...FIELDS, 'question', 'answer', 'constraints', 'name', 'reason', 'note', 'task', 'finding', 'quarantine', 'package'].map((it) => [it, 0]));
 
 const value = (field, payload) => {
   switch (field) {
@@ -89,9 +89,16 @@ payloads.slice(0, 8).forEach((payload, at) => {
   if (tryRun('--by', 'agent:a', '--run', `run-${at}`, 'run', 'observe', '--statement', `Found ${payload}`).status === 0) stored.finding++;
   tryRun('--by', 'agent:a', '--run', `run-${at}`, 'search', 'Case');
 });
+// A name that is not locked goes into the log of the forager as it was typed.
+mkdirSync(process.env.KEN_FORAGE, { recursive: true });
+writeFileSync(join(process.env.KEN_FORAGE, 'forage.toml'), 'sources = ["packages"]\n');
+payloads.slice(0, 40).forEach((payload) => { if (tryRun('forage', 'How?', `--package=${payload}`).status === 0) stored.package++; });
 tryRun('run', 'close', 'run-0', '--outcome', 'succeeded');
 tryRun('import', '--review');
 console.log(`     stored by field: ${JSON.stringify(stored)}`);
+
+// Words of another organization, in every field that a publication has.
+run(process.execPath, join(import.meta.dirname, 'seed-peers.mjs'), KEN, folder, 'hostile', '120');
 
 const server = await startServer(folder);
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
@@ -158,8 +165,19 @@ await test('lists, searches and the pages around them', async () => {
   }
   check(pages >= 4, `${pages} pages`);
   await visitAll(['/', '/inbox', '/inbox?lane=quarantined', '/inbox?lane=claims', '/inbox?lane=contradictions', '/inbox?lane=duplicates', '/inbox?lane=health', '/documents', '/change', '/runs',
-    '/health', '/stats', '/norms', '/people', '/impact', '/at', '/at/src', `/at/${encodeURIComponent(hostileName).replaceAll('%2F', '/')}`, '/at/src/page.html', '/at/CLAUDE.md',
+    '/health', '/stats', '/norms', '/people', '/forage', '/peers', '/peers/hostile', '/impact', '/at', '/at/src', `/at/${encodeURIComponent(hostileName).replaceAll('%2F', '/')}`, '/at/src/page.html', '/at/CLAUDE.md',
     '/brief?task=Case+1+script', '/runs/id/run-0', '/runs/id/run-1', '/runs/compare?a=run-0&b=run-1']);
+});
+await test('every entry of a peer', async () => {
+  let path = '/peers/hostile';
+  let pages = 0;
+  while (path) {
+    await visit(path);
+    check(await page.locator('.claim a, .details bdi a').count() === 0, 'words of a stranger lead nowhere');
+    pages++;
+    path = await page.locator('a[rel=next]').count() ? await page.locator('a[rel=next]').first().evaluate((it) => it.pathname + it.search) : null;
+  }
+  check(pages >= 4, `${pages} pages`);
 });
 await test('every entry, and the history and neighbors of some', async () => {
   await visitAll(ids.flatMap((id, at) => at % 10 === 0 ? [`/e/${id}`, `/e/${id}/history`, `/e/${id}/near`] : [`/e/${id}`]));

@@ -589,6 +589,12 @@ fn global_root() -> Option<PathBuf> {
     }
 }
 
+/// Returns whether this user has a peer, without reading any: a page asks for every request.
+pub(crate) fn has_peers() -> bool {
+    let folders = peers_root().and_then(|it| std::fs::read_dir(it).ok());
+    folders.is_some_and(|mut all| all.any(|it| it.is_ok_and(|it| it.path().is_dir())))
+}
+
 /// Returns the folder of the ledgers of other organizations, or `None` if the user has no home.
 fn peers_root() -> Option<PathBuf> {
     match variable("KEN_PEERS") {

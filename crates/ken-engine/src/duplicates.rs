@@ -71,6 +71,16 @@ pub(crate) fn related_entries(
     if !own.is_live() {
         return Ok(Vec::new());
     }
+    entries_related_to(engine, &own)
+}
+
+/// Returns the live entries that `own` may repeat or contradict, the most likely first. It may be
+/// an entry of another ledger, such as one of a peer that waits for a person.
+pub(crate) fn entries_related_to(
+    engine: &mut Engine,
+    own: &Entry,
+) -> Result<Vec<RelatedEntry>, EngineError> {
+    let id = own.id;
     engine.index.prepare_words()?;
     let mut near = engine
         .index
@@ -87,7 +97,7 @@ pub(crate) fn related_entries(
     if near.is_empty() {
         return Ok(Vec::new());
     }
-    let texts: Vec<&str> = [&own]
+    let texts: Vec<&str> = [own]
         .into_iter()
         .chain(&near)
         .map(Entry::statement_text)
@@ -97,8 +107,8 @@ pub(crate) fn related_entries(
         .iter()
         .map(|it| TokenizedStatement::parse(it))
         .collect();
-    let side = ContradictionSide::from_entry(&own).unwrap_or_default();
-    let names = named_code(&own);
+    let side = ContradictionSide::from_entry(own).unwrap_or_default();
+    let names = named_code(own);
     let mut related = Vec::new();
     for (at, entry) in near.iter().enumerate() {
         let cosine = vectors.as_ref().map(|(_, all)| all[0].cosine(&all[at + 1]));

@@ -6,8 +6,9 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use ken_core::federation::RejectReason;
 use ken_core::health::maintenance::MaintenanceService;
-use ken_core::ledger::event::{Feedback, Overlay, Relation, RetractReason, Switch};
+use ken_core::ledger::event::{DomainAction, Feedback, Overlay, Relation, RetractReason, Switch};
 use ken_core::ledger::source::ContributionSource;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
@@ -51,6 +52,11 @@ pub const ACTION_NAMES: &[&str] = &[
     "maintain",
     "import-documents",
     "revoke",
+    "forage-domain",
+    "approve-peer-entries",
+    "reject-peer-entry",
+    "suspend-peer",
+    "resume-peer",
     "undo",
 ];
 
@@ -74,6 +80,15 @@ pub enum UserAction {
     Revoke {
         source: ContributionSource,
         state: Switch,
+    },
+    /// Sets or resets the trust in a host that the forager may read.
+    DecideDomain {
+        host: String,
+        action: DomainAction,
+    },
+    OnPeer {
+        peer: String,
+        action: PeerAction,
     },
     /// Undoes the step that begins with this event.
     Undo(EventId),
@@ -139,6 +154,27 @@ pub enum PairDecision {
     /// The first supersedes the second.
     Supersede,
     NoDuplicate,
+}
+
+/// Actions on one peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerAction {
+    /// Approves entries, all of them or none.
+    Approve(Vec<ReadWords>),
+    Reject {
+        entry: EntryId,
+        reason: RejectReason,
+    },
+    /// Shows none of its entries until it is resumed.
+    Suspend,
+    Resume,
+}
+
+/// An entry of a peer, and the digest of the words that the person read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadWords {
+    pub entry: EntryId,
+    pub digest: String,
 }
 
 /// The content of a new entry.
@@ -375,11 +411,65 @@ fn read_other_action(name: &str, form: &FormFields) -> Option<Result<UserAction,
                 source: form.value("source")?,
                 state: form.named("state")?,
             },
+            "forage-domain" => UserAction::DecideDomain {
+                host: form.value("host")?,
+                action: form.named("decision")?,
+            },
+            "approve-peer-entries" => on_peer(form, PeerAction::Approve(read_words(form)?))?,
+            "reject-peer-entry" => {
+                let (entry, reason) = (form.value("entry")?, read_reject_reason(form)?);
+                on_peer(form, PeerAction::Reject { entry, reason })?
+            }
+            "suspend-peer" => on_peer(form, PeerAction::Suspend)?,
+            "resume-peer" => on_peer(form, PeerAction::Resume)?,
             "undo" => UserAction::Undo(form.value("step")?),
             _ => return Ok(None),
         }))
     };
     read().transpose()
+}
+
+fn on_peer(form: &FormFields, action: PeerAction) -> Result<UserAction, FormError> {
+    let peer = form.value("peer")?;
+    Ok(UserAction::OnPeer { peer, action })
+}
+
+/// Reads the entries of a peer that a form approves; at least one.
+pub fn read_words(form: &FormFields) -> Result<Vec<ReadWords>, FormError> {
+    let named = form.all("words").into_iter().map(|text| {
+        // An approval without the digest would cover words that nobody read.
+        let (entry, digest) = text.split_once(' ').unwrap_or((&text, ""));
+        let entry = parse_field("words", entry)?;
+        if digest.is_empty() {
+            let message = "an entry has no digest".to_owned();
+            return Err(FormError {
+                field: "words",
+                message,
+            });
+        }
+        let digest = digest.to_owned();
+        Ok(ReadWords { entry, digest })
+    });
+    let read: Vec<ReadWords> = named.collect::<Result<_, _>>()?;
+    if read.is_empty() {
+        return Err(FormError {
+            field: "words",
+            message: "no entry was ticked".to_owned(),
+        });
+    }
+    Ok(read)
+}
+
+/// Reads why a form rejects an entry of a peer.
+pub fn read_reject_reason(form: &FormFields) -> Result<RejectReason, FormError> {
+    match form.text("reason") {
+        Some("false") => Ok(RejectReason::False),
+        Some("unwanted") => Ok(RejectReason::Unwanted),
+        Some(_) | None => Err(FormError {
+            field: "reason",
+            message: "choose `false` or `unwanted`".to_owned(),
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -408,6 +498,20 @@ mod tests {
                     note: None
                 }
             )))
+        );
+        let words = |digest: &str| ReadWords {
+            entry,
+            digest: digest.to_owned(),
+        };
+        assert_eq!(
+            read(
+                "approve-peer-entries",
+                "peer=acme&words=L-7k2f5qm3+b3:00&words=L-7k2f5qm3+b3:11"
+            ),
+            Some(Ok(UserAction::OnPeer {
+                peer: "acme".to_owned(),
+                action: PeerAction::Approve(vec![words("b3:00"), words("b3:11")]),
+            }))
         );
         let Some(Ok(UserAction::Add(new))) = read(
             "add",
@@ -438,6 +542,32 @@ mod tests {
                 "citation: `x` is not a valid citation",
             ),
             ("undo", "step=1", "step: `1` is not"),
+            (
+                "approve-peer-entries",
+                "peer=acme",
+                "words: no entry was ticked",
+            ),
+            (
+                "approve-peer-entries",
+                "peer=acme&words=L-7k2f5qm3",
+                "words: an entry has no digest",
+            ),
+            (
+                "approve-peer-entries",
+                "words=L-7k2f5qm3+b3:00",
+                "peer: is required",
+            ),
+            (
+                "reject-peer-entry",
+                "peer=acme&entry=L-7k2f5qm3&reason=x",
+                "reason: choose",
+            ),
+            ("forage-domain", "decision=trust", "host: is required"),
+            (
+                "forage-domain",
+                "host=a.org&decision=allow",
+                "decision: `allow` is not a valid value",
+            ),
         ] {
             let Some(Err(error)) = read(name, body) else {
                 panic!("{name} {body} is invalid");

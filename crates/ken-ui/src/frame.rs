@@ -184,6 +184,13 @@ fn sections(context: &PageContext<'_>) -> Vec<NavSection> {
         return Vec::new();
     }
     let mut sections = Vec::from(all_sections());
+    let optional = context.overview.optional;
+    for section in &mut sections {
+        section.pages.retain(|(_, page)| {
+            (*page != PageAddress::Forage || optional.forage)
+                && (*page != PageAddress::Peers || optional.peers)
+        });
+    }
     if !context.has_code() {
         sections.retain(|it| it.label != "Code");
         for section in &mut sections {
@@ -213,6 +220,8 @@ fn all_sections() -> [NavSection; 6] {
                 ("Norms", PageAddress::Norms { path: None }),
                 ("People and origins", PageAddress::People),
                 ("Documents", PageAddress::Documents),
+                ("Forager", PageAddress::Forage),
+                ("Peers", PageAddress::Peers),
             ],
         ),
         section(
@@ -251,7 +260,8 @@ fn is_same_tab(tab: &PageAddress, page: &PageAddress) -> bool {
             P::Entries(_),
             P::Entry { .. } | P::History { .. } | P::Neighbors { .. } | P::Add { .. },
         )
-        | (P::Runs(_), P::Run { .. } | P::CompareRuns { .. }) => true,
+        | (P::Runs(_), P::Run { .. } | P::CompareRuns { .. })
+        | (P::Peers, P::Peer { .. }) => true,
         (tab, page) => std::mem::discriminant(tab) == std::mem::discriminant(page),
     }
 }

@@ -258,6 +258,9 @@ impl<S: KnowledgeSource> SourcePages<S> {
                 page::norms_page(context, path.as_ref(), &view)
             }
             P::People => page::people_page(context, &source.people().await?),
+            P::Forage => page::forage_page(context, &source.forage().await?),
+            P::Peers => page::peers_page(context, &source.peers().await?),
+            P::Peer { peer, query } => page::peer_page(context, &source.peer(peer, query).await?),
             P::Settings => page::settings_page(context),
         })
     }

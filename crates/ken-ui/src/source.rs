@@ -8,13 +8,15 @@ use ken_core::values::id::{EntryId, EventId};
 use serde_json::Value;
 
 use crate::action::ActionRequest;
-use crate::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
+use crate::address::{
+    BriefQuery, EntryListQuery, InboxLane, PageAddress, PeerQuery, RepoPath, RunListQuery,
+};
 use crate::hub::HubOverview;
 use crate::live::ChangeTopic;
 use crate::view::{
-    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, HealthView, HistoryView,
-    HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView, RunListView,
-    RunView, StatsView,
+    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeerView,
+    PeersView, PeopleView, RunListView, RunView, StatsView,
 };
 
 /// The knowledge behind the pages.
@@ -75,6 +77,16 @@ pub trait KnowledgeSource: Clone + Send + Sync + 'static {
         path: Option<RepoPath>,
     ) -> impl Future<Output = Result<NormsView, KnowledgeError>> + Send;
     fn people(&self) -> impl Future<Output = Result<PeopleView, KnowledgeError>> + Send;
+    /// Returns what the forager did, and what it may do.
+    fn forage(&self) -> impl Future<Output = Result<ForageView, KnowledgeError>> + Send;
+    /// Returns the publications of other organizations that the person reads.
+    fn peers(&self) -> impl Future<Output = Result<PeersView, KnowledgeError>> + Send;
+    /// Returns one of them with a page of its entries.
+    fn peer(
+        &self,
+        peer: String,
+        query: PeerQuery,
+    ) -> impl Future<Output = Result<PeerView, KnowledgeError>> + Send;
     /// Returns the JSON document of a page: the one that the command line prints.
     fn document(
         &self,
@@ -104,10 +116,19 @@ pub struct SourceOverview {
     pub read_only: Option<String>,
     /// Number of items in the inbox, if it is known without a check of the code.
     pub pending: Option<u64>,
+    /// Pages that are in the navigation only if somebody uses what they show.
+    pub optional: OptionalPages,
     /// Links to the anchored lines in the user's editor and at the code host.
     pub links: CodeLinks,
     /// Set if the source is a workspace of a hub.
     pub hub: Option<HubOverview>,
+}
+
+/// Pages about features that most people do not use, and whether these are in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OptionalPages {
+    pub forage: bool,
+    pub peers: bool,
 }
 
 /// Where code can be opened outside the pages.

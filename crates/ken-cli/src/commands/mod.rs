@@ -73,6 +73,10 @@ use crate::world::Environment;
 pub(crate) use add::{EntryInput, RelatedJson};
 pub(crate) use audit::audit_object;
 pub(crate) use brief::brief_object;
+pub(crate) use forage::{
+    DomainStatusJson, ForageLogJson, ForageRecordJson, ForageStatusJson, describe_domain_decision,
+    forage_domains, forage_log_objects, forage_setup, forage_status_object,
+};
 pub(crate) use health::impact::impact_object;
 pub(crate) use health::stats::{span as stats_span, stats_object, usage_stats};
 pub(crate) use inbox::inbox_document;

@@ -17,7 +17,8 @@ use ken_ui::action::{ActionRequest, EntryAction, NewEntry, PairDecision, UserAct
 use ken_ui::source::ActionResult;
 use serde_json::json;
 
-use crate::commands::EntryInput;
+use super::peers;
+use crate::commands::{EntryInput, describe_domain_decision};
 use crate::failure::CommandFailure;
 use crate::print::pluralize;
 use crate::world::Environment;
@@ -38,6 +39,10 @@ pub(super) fn act(
     } else {
         environment.clone()
     };
+    // A peer has a ledger of its own, which is no part of the repository.
+    if let UserAction::OnPeer { peer, action } = request.action {
+        return peers::act(&environment, &peer, action);
+    }
     let (mut engine, by) = environment.open_to_write()?;
     if let Some(entry) = subject(&request.action) {
         check_revision(&engine, entry, request.revision.as_deref())?;
@@ -46,15 +51,24 @@ pub(super) fn act(
         Ok::<_, CommandFailure>(engine.undoable_steps(1, &by)?.pop().map(|it| it.id))
     };
     let before = newest(&engine)?;
-    let is_undo = matches!(request.action, UserAction::Undo(_));
+    let is_final = is_final(&request.action);
     let (message, entry) = perform(&mut engine, request.action, &by)?;
     environment.remember(&mut engine)?;
-    let after = newest(&engine)?.filter(|it| !is_undo && Some(*it) != before);
+    let after = newest(&engine)?.filter(|it| !is_final && Some(*it) != before);
     Ok(ActionResult {
         message,
         entry,
         undo: after,
     })
+}
+
+/// Returns whether `ken undo` cannot reverse an action. A decision about a source or a domain is
+/// about no entry, and its row on the page has the form that ends it.
+fn is_final(action: &UserAction) -> bool {
+    matches!(
+        action,
+        UserAction::Undo(_) | UserAction::Revoke { .. } | UserAction::DecideDomain { .. }
+    )
 }
 
 /// Returns the entry whose content the person had to read for this action.
@@ -144,6 +158,13 @@ fn perform(engine: &mut Engine, action: UserAction, by: &Actor) -> Result<Done, 
             };
             Ok((format!("{source} is {what}: {entries}"), None))
         }
+        UserAction::DecideDomain { host, action } => {
+            engine.override_domain(&host, action, by)?;
+            Ok((describe_domain_decision(&host, action), None))
+        }
+        UserAction::OnPeer { .. } => Err(CommandFailure::usage(
+            "a peer is no part of the repository's ledger",
+        )),
         UserAction::Undo(step) => undo(engine, step, by),
     }
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::check_cache::CheckCache;
-use super::{code, entries, health, runs};
+use super::{code, entries, forage, health, peers, runs};
 use crate::commands;
 use crate::failure::CommandFailure;
 use crate::world::Environment;
@@ -74,6 +74,9 @@ pub(super) fn document(
             row_documents(view.norms.iter().map(|it| &it.row))
         }
         PageAddress::People => people(engine, checks),
+        PageAddress::Forage => forage::document(engine),
+        PageAddress::Peers => peers::list_document(environment),
+        PageAddress::Peer { peer, query } => peers::document(engine, environment, peer, query),
         PageAddress::Documents => value(&commands::audit_object(&engine.audit(&[])?)),
         PageAddress::Change { base } => {
             let scope = VerifyScope::Change {

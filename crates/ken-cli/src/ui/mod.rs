@@ -13,8 +13,10 @@ mod documents;
 mod engine_thread;
 mod entries;
 mod errors;
+mod forage;
 mod health;
 mod inbox;
+mod peers;
 mod rows;
 mod runs;
 
@@ -25,12 +27,14 @@ use futures_util::{Stream, stream};
 use ken_core::values::actor::Actor;
 use ken_engine::live::{LiveChanges, LiveState};
 use ken_ui::action::{ActionRequest, UserAction};
-use ken_ui::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
-use ken_ui::source::{ActionResult, CodeLinks, KnowledgeErrorCause, SourceOverview};
+use ken_ui::address::{
+    BriefQuery, EntryListQuery, InboxLane, PageAddress, PeerQuery, RepoPath, RunListQuery,
+};
+use ken_ui::source::{ActionResult, CodeLinks, KnowledgeErrorCause, OptionalPages, SourceOverview};
 use ken_ui::view::{
-    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, HealthView, HistoryView,
-    HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView, RunListView,
-    RunView, StatsView,
+    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeerView,
+    PeersView, PeopleView, RunListView, RunView, StatsView,
 };
 use ken_ui::{ChangeTopic, KnowledgeError, KnowledgeSource};
 use serde_json::Value;
@@ -92,6 +96,8 @@ impl LocalSource {
             read_only,
             // Known once the inbox was computed; the first page does not wait for it.
             pending: None,
+            // Looked up again for every page.
+            optional: OptionalPages::default(),
             links: CodeLinks {
                 root: Some(root.display().to_string()),
                 host: code_host::find(&root, engine.head_commit()),
@@ -225,6 +231,10 @@ impl KnowledgeSource for LocalSource {
     async fn overview(&self) -> Result<SourceOverview, KnowledgeError> {
         Ok(SourceOverview {
             pending: self.checks.pending(),
+            optional: OptionalPages {
+                forage: forage::is_configured(),
+                peers: peers::is_configured(),
+            },
             ..self.overview.clone()
         })
     }
@@ -342,6 +352,22 @@ impl KnowledgeSource for LocalSource {
     async fn people(&self) -> Result<PeopleView, KnowledgeError> {
         let checks = self.checks.clone();
         self.slow.ask(move |engine| checks.people(engine)).await
+    }
+
+    async fn forage(&self) -> Result<ForageView, KnowledgeError> {
+        self.slow.ask(forage::forage).await
+    }
+
+    async fn peers(&self) -> Result<PeersView, KnowledgeError> {
+        let environment = self.environment.clone();
+        self.slow.ask(move |_| peers::peers(&environment)).await
+    }
+
+    async fn peer(&self, peer: String, query: PeerQuery) -> Result<PeerView, KnowledgeError> {
+        let environment = self.environment.clone();
+        self.slow
+            .ask(move |engine| peers::peer(engine, &environment, &peer, &query))
+            .await
     }
 
     async fn document(&self, mut page: PageAddress) -> Result<Value, KnowledgeError> {

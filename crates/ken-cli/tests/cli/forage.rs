@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::support::{commit_all, repository_with_ledger};
 
-const QUESTION: &str = "How do I set the timeout of a request?";
+pub(super) const QUESTION: &str = "How do I set the timeout of a request?";
 const ANSWER: &str = "Call `Client::timeout` to set the timeout of a request in seconds.";
 
 /// Writes the user's `forage.toml`.
-fn allow(env: &TestEnvironment, text: &str) {
+pub(super) fn allow(env: &TestEnvironment, text: &str) {
     let folder = env.root().parent().unwrap().join("home/.config/ken");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("forage.toml"), text).unwrap();
@@ -34,14 +34,14 @@ fn lock(env: &TestEnvironment, version: &str, readme: &str) {
     commit_all(env, "lock");
 }
 
-fn repository() -> TestEnvironment {
+pub(super) fn repository() -> TestEnvironment {
     let env = repository_with_ledger();
     let readme = format!("# tiny\n\n## Timeouts\n\n{ANSWER}\n\n```rust\nclient.timeout(5);\n```\n");
     lock(&env, "1.2.3", &readme);
     env
 }
 
-fn forage(env: &TestEnvironment) -> Value {
+pub(super) fn forage(env: &TestEnvironment) -> Value {
     env.run([
         "forage",
         QUESTION,

@@ -42,6 +42,8 @@ mod strangers;
 mod support;
 mod surfacing;
 mod ui;
+mod ui_forage;
+mod ui_peers;
 mod undo;
 mod upkeep;
 mod validity;

@@ -20,15 +20,15 @@ const CLIENTS: usize = 4;
 /// Time after which a request counts as unanswered.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-struct UiServer {
+pub(super) struct UiServer {
     child: Child,
-    address: String,
+    pub(super) address: String,
     cookie: String,
 }
 
 impl UiServer {
     /// Starts the server and signs in with its link.
-    fn start(env: &TestEnvironment) -> Self {
+    pub(super) fn start(env: &TestEnvironment) -> Self {
         let mut ken = env.ken();
         let ken = ken.args(["ui", "--no-open"]);
         let mut child = ken
@@ -59,7 +59,7 @@ impl UiServer {
     }
 
     /// Sends a request and returns the whole response; of a stream, its beginning.
-    fn send(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> String {
+    pub(super) fn send(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let mut request = format!(
@@ -88,7 +88,7 @@ impl UiServer {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    fn status(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> u16 {
+    pub(super) fn status(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> u16 {
         let answer = self.send(method, target, headers, body);
         let status = answer.strip_prefix("HTTP/1.1 ").and_then(|it| it.get(..3));
         status
@@ -97,7 +97,7 @@ impl UiServer {
     }
 
     /// Ends the server and returns what it wrote to standard error.
-    fn end(mut self) -> String {
+    pub(super) fn end(mut self) -> String {
         self.child.kill().expect("it runs");
         let mut errors = String::new();
         let mut pipe = self.child.stderr.take().expect("a pipe");
@@ -279,6 +279,7 @@ const SLOW: &[&str] = &[
     "/e/ID/near",
     "/impact",
     "/people",
+    "/forage",
     "/runs/compare?a=review-1&b=x",
 ];
 
@@ -309,6 +310,7 @@ const FORMS: &[&str] = &[
     "accept-claims",
     "reject-claims",
     "revoke",
+    "forage-domain",
     "undo",
     "nothing",
 ];
@@ -338,6 +340,8 @@ const FIELDS: &[&str] = &[
     "tags=a",
     "claim=c-1",
     "source=author:agent:a",
+    "host=docs.example.org",
+    "decision=trust",
     "step=01KDYAMXQ8EV7BZJ26205ZR7J2",
     "redact=on",
     "signature=x",

@@ -5,8 +5,9 @@
 //! entries live in a ledger of their own in the user's folder, never in the repository's.
 //!
 //! Reading order: `key` signs and verifies, `folder` reads and writes a publication's files,
-//! `publication` exports, `peer` stores peers, `pull` receives, `review` is what a person decides,
-//! `overlay` adds approved entries to a search, `dependency` follows package versions.
+//! `publication` exports, `peer` stores peers, `pull` receives, `received` lists what came in,
+//! `review` is what a person decides, `overlay` adds approved entries to a search, `dependency`
+//! follows package versions.
 
 mod dependency;
 mod error;
@@ -16,6 +17,7 @@ mod overlay;
 mod peer;
 mod publication;
 mod pull;
+mod received;
 mod review;
 
 pub use dependency::{DependencyLesson, LessonSource, LessonTransition};
@@ -28,6 +30,7 @@ pub use key::PublisherKeyFile;
 pub use overlay::PeerHits;
 pub use peer::{NewPeer, Peer, PeerHome, PeerLedger, PeerState, PeerStatus};
 pub use publication::{NewPublication, Publication, PublicationReview, WaitingExport};
+pub use received::{ReceivedEntry, ReceivedState};
 pub use review::WaitingWording;
 
 pub(crate) use dependency::dependency_lessons;

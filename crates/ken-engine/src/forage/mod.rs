@@ -18,6 +18,7 @@ mod hosts;
 mod names;
 mod packages;
 mod query;
+mod questions;
 mod requests;
 #[cfg(feature = "http")]
 mod search_services;
@@ -51,6 +52,8 @@ pub use config::{
     SearxngSection,
 };
 pub use packages::PackageFolders;
+pub use questions::ForageRecord;
+pub(crate) use questions::forage_records;
 pub use requests::ForageRequest;
 pub(crate) use requests::{forage_requests, forage_unasked};
 pub use state::{ForageLogLine, ForageStatus};

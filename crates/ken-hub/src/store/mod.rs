@@ -20,6 +20,7 @@ mod global;
 mod lexemes;
 mod log;
 mod overlays;
+mod peer_counts;
 mod peers;
 mod preload;
 mod project;
@@ -52,6 +53,7 @@ pub use facets::{EntryFacets, QuarantineVisibility};
 pub use fast_append::FastAppendOptions;
 pub(crate) use fast_append::are_self_contained;
 pub use log::{EntryEventCount, LogPage, LoggedEvent};
+pub use peer_counts::PeerEntryCounts;
 pub use peers::{
     NewPeerRow, PeerApproval, PeerCandidate, PeerLineRow, PeerObservation, PeerRow, PeerVerdict,
     ReplicaChange, ShownPeer,

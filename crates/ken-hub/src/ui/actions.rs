@@ -70,6 +70,9 @@ pub(super) async fn act(
         | UserAction::RejectClaims(_)
         | UserAction::Maintain(_)
         | UserAction::ImportDocuments
+        | UserAction::DecideDomain { .. }
+        // Decided on pages of the organization.
+        | UserAction::OnPeer { .. }
         // Undo needs the steps of one clone, and a hub keeps no such list.
         | UserAction::Undo(_) => Err(not_here()),
     }?;

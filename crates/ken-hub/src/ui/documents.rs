@@ -86,6 +86,9 @@ pub(super) async fn document(
         | PageAddress::Path { .. }
         | PageAddress::Documents
         | PageAddress::Change { .. }
+        | PageAddress::Forage
+        | PageAddress::Peers
+        | PageAddress::Peer { .. }
         | PageAddress::Settings => Err(ServiceError::invalid_request(
             "a hub has no such page; run `ken ui` in a clone",
         )),

@@ -14,6 +14,7 @@ mod device;
 mod documents;
 mod entries;
 mod manage;
+mod peers;
 mod review;
 mod runs;
 mod session;
@@ -87,6 +88,9 @@ fn signed_in_routes() -> PageRoutes {
             &["GET", "POST"],
             get(manage::show_revocation).post(manage::revoke),
         )
+        .add(S, "/peers", &["GET"], get(peers::list))
+        .add(S, "/peers/{peer}", &["GET"], get(peers::show))
+        .add(S, "/peers/{peer}/{action}", &["POST"], post(peers::decide))
         .add(S, "/audit", &["GET"], get(audit::show))
         .add(S, "/audit/export", &["GET"], get(audit::export))
         .add(S, "/tokens", &["GET"], get(manage::list_tokens))

@@ -25,6 +25,7 @@ use crate::database::audit::AuditAction;
 use crate::identity::sign_ins::{self, ProviderCheck, SignIn, SignInSecret};
 use crate::identity::{AuthenticatedCaller, IdentityError, RefreshVerdict, RefreshedPerson};
 use crate::ids::Role;
+use crate::store::StoreError;
 
 /// Name of the cookie. With the prefix, browsers accept it over TLS and from this host only.
 const SECURE_COOKIE: &str = "__Host-ken";
@@ -45,6 +46,8 @@ pub(super) struct PageSession {
     pub(super) secret: SignInSecret,
     /// The fields of the form, if the request is one.
     pub(super) form: FormFields,
+    /// Whether the person may open the page of peers, and the organization has one.
+    shows_peers: bool,
 }
 
 impl PageSession {
@@ -57,7 +60,7 @@ impl PageSession {
             hub: HubOverview {
                 workspace: None,
                 role: caller.role.name().to_owned(),
-                sections: sections(caller),
+                sections: sections(caller, self.shows_peers),
                 actions: super::actions::allowed_actions(caller.role),
                 form_token: self.secret.form_token(),
             },
@@ -67,10 +70,11 @@ impl PageSession {
 }
 
 /// Returns the pages above workspaces that a person may open.
-fn sections(caller: &AuthenticatedCaller) -> Vec<HubSection> {
+fn sections(caller: &AuthenticatedCaller, shows_peers: bool) -> Vec<HubSection> {
     let is_allowed = |section: &HubSection| match section {
         HubSection::Workspaces | HubSection::Search | HubSection::Account => true,
         HubSection::Review | HubSection::Revocation => caller.role >= Role::Curator,
+        HubSection::Peers => shows_peers,
         // As in the API: these concern the whole organization.
         HubSection::Audit | HubSection::Tokens => {
             caller.role == Role::Admin && caller.workspaces.is_none()
@@ -203,15 +207,32 @@ async fn answer(
         sign_in: Arc::new(sign_in),
         secret,
         form: FormFields::default(),
+        shows_peers: false,
     };
     let admitted = admit_session(app, &mut session, parts, body).await;
     let (mut parts, body) = match admitted {
         Ok(admitted) => admitted,
         Err(problem) => return (Some(session), Err(problem)),
     };
+    match has_peers(app, &session.sign_in.caller).await {
+        Ok(has_peers) => session.shows_peers = has_peers,
+        Err(error) => return (Some(session), Err(error.into())),
+    }
     parts.extensions.insert(session.clone());
     let response = next.run(Request::from_parts(parts, body)).await;
     (Some(session), Ok(response))
+}
+
+/// Returns whether the navigation of a person names the peers of the organization.
+async fn has_peers(app: &AppState, caller: &AuthenticatedCaller) -> Result<bool, StoreError> {
+    // As in the API: peers concern the whole organization.
+    if caller.role < Role::Curator || caller.workspaces.is_some() {
+        return Ok(false);
+    }
+    let mut tx = app.database.begin_organization(caller.organization).await?;
+    let found = tx.has_peers().await?;
+    tx.commit().await?;
+    Ok(found)
 }
 
 /// Applies the limits of the person, and reads and checks the form.

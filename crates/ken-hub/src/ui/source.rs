@@ -10,13 +10,15 @@ use axum::http::Method;
 use axum::response::Response;
 use futures_util::{Stream, stream};
 use ken_ui::action::ActionRequest;
-use ken_ui::address::{BriefQuery, EntryListQuery, InboxLane, PageAddress, RepoPath, RunListQuery};
+use ken_ui::address::{
+    BriefQuery, EntryListQuery, InboxLane, PageAddress, PeerQuery, RepoPath, RunListQuery,
+};
 use ken_ui::hub::{HubOverview, workspace_base};
 use ken_ui::source::{ActionResult, KnowledgeErrorCause, SourceOverview};
 use ken_ui::view::{
-    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, HealthView, HistoryView,
-    HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeopleView, RunListView,
-    RunView, StatsView,
+    BriefView, ChangeView, DocumentsView, EntryListView, EntryView, ForageView, HealthView,
+    HistoryView, HomeView, ImpactView, InboxView, NeighborsView, NormsView, PathView, PeerView,
+    PeersView, PeopleView, RunListView, RunView, StatsView,
 };
 use ken_ui::{ChangeTopic, KnowledgeError, KnowledgeSource, SourcePages};
 use serde_json::Value;
@@ -191,6 +193,17 @@ fn no_code() -> KnowledgeError {
     }
 }
 
+/// Returns the error of a page about peers, which belong to the organization.
+fn peers_elsewhere() -> KnowledgeError {
+    KnowledgeError {
+        hint: Some("Curators open `/peers`.".to_owned()),
+        ..KnowledgeError::new(
+            KnowledgeErrorCause::NotFound,
+            "a workspace has no peers; the organization has",
+        )
+    }
+}
+
 impl KnowledgeSource for WorkspaceSource {
     async fn overview(&self) -> Result<SourceOverview, KnowledgeError> {
         Ok(self.overview.clone())
@@ -279,6 +292,21 @@ impl KnowledgeSource for WorkspaceSource {
 
     async fn people(&self) -> Result<PeopleView, KnowledgeError> {
         self.ask(entries::people).await
+    }
+
+    async fn forage(&self) -> Result<ForageView, KnowledgeError> {
+        Err(KnowledgeError::new(
+            KnowledgeErrorCause::NotFound,
+            "a hub reads no documentation, so it has no such page",
+        ))
+    }
+
+    async fn peers(&self) -> Result<PeersView, KnowledgeError> {
+        Err(peers_elsewhere())
+    }
+
+    async fn peer(&self, _peer: String, _query: PeerQuery) -> Result<PeerView, KnowledgeError> {
+        Err(peers_elsewhere())
     }
 
     async fn document(&self, page: PageAddress) -> Result<Value, KnowledgeError> {

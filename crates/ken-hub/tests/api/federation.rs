@@ -257,7 +257,7 @@ impl FederatedHub {
         });
     }
 
-    fn publish(&self, seed: u64, statement: &str) -> (EntryId, EventId) {
+    pub(crate) fn publish(&self, seed: u64, statement: &str) -> (EntryId, EventId) {
         let (entry, event) = self.teach(seed, statement, "rust/async");
         assert_eq!(self.allow(&[entry]).expect("allowed"), [entry]);
         assert_eq!(self.update().added, 1);

@@ -20,6 +20,7 @@ mod mcp_client;
 mod page_matrix;
 mod page_overviews;
 mod pages;
+mod peer_pages;
 mod people;
 mod process;
 mod provider;

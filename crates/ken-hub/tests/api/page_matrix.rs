@@ -32,6 +32,9 @@ const PAGE_ROLES: &[(&str, &str, RequiredPageRole)] = &[
     ("GET", "/review", Curator),
     ("GET", "/revocation", Curator),
     ("POST", "/revocation", Curator),
+    ("GET", "/peers", Curator),
+    ("GET", "/peers/{peer}", Curator),
+    ("POST", "/peers/{peer}/{action}", Curator),
     ("GET", "/audit", Admin),
     ("GET", "/audit/export", Admin),
     ("GET", "/tokens", Admin),
@@ -61,6 +64,9 @@ const PAGE_ROLES: &[(&str, &str, RequiredPageRole)] = &[
     ("POST", "/oauth/token", Nobody),
 ];
 
+/// Name of a peer that no organization has.
+const NO_PEER: &str = "nobody";
+
 /// Pages of a workspace below its address, and the status for a person who may read it.
 const WORKSPACE_PAGES: &[(&str, u16)] = &[
     ("", 200),
@@ -79,6 +85,9 @@ const WORKSPACE_PAGES: &[(&str, u16)] = &[
     ("at/src/pay.rs", 404),
     ("change", 404),
     ("documents", 404),
+    ("forage", 404),
+    ("peers", 404),
+    ("peers/acme", 404),
     ("nowhere", 404),
 ];
 
@@ -122,6 +131,15 @@ const WORKSPACE_FORMS: &[(&str, &str, Option<RequiredPageRole>)] = &[
     ("reject-claims", "claim=x", None),
     ("maintain", "service=stale_sweep", None),
     ("import-documents", "", None),
+    ("forage-domain", "host=a.example&decision=trust", None),
+    (
+        "approve-peer-entries",
+        "peer=acme&words=L-7k2f5qm3+b3:00",
+        None,
+    ),
+    ("reject-peer-entry", "peer=acme&reason=false", None),
+    ("suspend-peer", "peer=acme", None),
+    ("resume-peer", "peer=acme", None),
     ("undo", "step=01JCPQ3W6M7Y2K8T4D5F6G7H8J", None),
 ];
 
@@ -210,7 +228,9 @@ fn roles_times_pages_times_tenants() {
             );
         }
         for path in paths {
-            let own = path.replace("{workspace}", "shop");
+            let own = path
+                .replace("{workspace}", "shop")
+                .replace("{peer}", NO_PEER);
             let answer = stranger.get(&own);
             assert_eq!(answer.status, 303, "{own}");
             assert!(
@@ -279,6 +299,10 @@ fn readers_see_nothing_of_quarantined_entries() {
 fn expected_status(path: &str) -> u16 {
     if path == "/w/shop" {
         return 303;
+    }
+    // `peer_pages` has the pages of a peer that exists.
+    if path == format!("/peers/{NO_PEER}") {
+        return 404;
     }
     let page = path.strip_prefix("/w/shop/").unwrap_or_default();
     let row = WORKSPACE_PAGES.iter().find(|(name, _)| *name == page);
@@ -365,6 +389,7 @@ fn forms_above_workspaces_need_their_role_and_their_token() {
         }
         let path = pattern
             .replace("{workspace}", "shop")
+            .replace("{peer}", NO_PEER)
             .replace("{action}", "approve");
         let fields = "source=agent:x&name=n&role=reader&actor=human:other@example.org&token=x&subject=L-7k2f5qm3&decision=refuse&code=BCDF-GHJK&theme=dark";
         assert_eq!(Browser::new(&hub).post(&path, fields).status, 401, "{path}");

@@ -5,6 +5,7 @@
 //! parses back to the same address, and no address leads out of the repository.
 
 mod path;
+mod peer;
 mod query;
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,10 @@ mod tests;
 use percent_encoding::percent_decode_str;
 
 pub use path::{RepoPath, RepoPathError};
+pub use peer::{PeerLane, PeerQuery};
 pub use query::{BriefQuery, EntryListQuery, InboxLane, LineSpan, RunListQuery};
 
-use path::encode_segment;
+pub(crate) use path::encode_segment;
 use query::QueryString;
 
 /// Maximum characters of one segment or query value.
@@ -70,6 +72,14 @@ pub enum PageAddress {
         path: Option<RepoPath>,
     },
     People,
+    /// What the forager did and may do.
+    Forage,
+    /// Publications of other organizations that the person reads.
+    Peers,
+    Peer {
+        peer: String,
+        query: PeerQuery,
+    },
     Settings,
 }
 
@@ -120,6 +130,12 @@ impl PageAddress {
                 path: query.parsed("path"),
             },
             ["people"] => Self::People,
+            ["forage"] => Self::Forage,
+            ["peers"] => Self::Peers,
+            ["peers", peer] => Self::Peer {
+                peer: named(peer)?,
+                query: PeerQuery::read(&query),
+            },
             ["settings"] => Self::Settings,
             _ => return None,
         };
@@ -182,6 +198,12 @@ impl PageAddress {
                 "/norms".to_owned()
             }
             Self::People => "/people".to_owned(),
+            Self::Forage => "/forage".to_owned(),
+            Self::Peers => "/peers".to_owned(),
+            Self::Peer { peer, query: asked } => {
+                asked.write(&mut query);
+                format!("/peers/{}", encode_segment(peer))
+            }
             Self::Settings => "/settings".to_owned(),
         };
         query.after(path)

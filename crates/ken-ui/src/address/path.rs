@@ -108,6 +108,6 @@ impl fmt::Display for RepoPath {
 }
 
 /// Encodes one segment of an address.
-pub(super) fn encode_segment(text: &str) -> String {
+pub(crate) fn encode_segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }

@@ -78,7 +78,7 @@ macro_rules! query_names {
             }
         }
 
-        impl FromStr for $type {
+        impl std::str::FromStr for $type {
             type Err = ();
 
             fn from_str(text: &str) -> Result<Self, ()> {
@@ -87,6 +87,8 @@ macro_rules! query_names {
         }
     };
 }
+
+pub(super) use query_names;
 
 query_names! {
     /// A part of the inbox.

@@ -41,12 +41,22 @@ fn address() -> impl Strategy<Value = PageAddress> {
     }));
     prop_oneof![
         Just(PageAddress::Home),
+        Just(PageAddress::Forage),
         option::of(prop::sample::select(InboxLane::ALL))
             .prop_map(|lane| PageAddress::Inbox { lane }),
         list_query().prop_map(PageAddress::Entries),
         name().prop_map(|entry| PageAddress::Entry { entry }),
         name().prop_map(|entry| PageAddress::History { entry }),
         name().prop_map(|run| PageAddress::Run { run }),
+        (
+            name(),
+            prop::sample::select(PeerLane::ALL),
+            option::of("\\PC{1,12}")
+        )
+            .prop_map(|(peer, lane, after)| PageAddress::Peer {
+                peer,
+                query: PeerQuery { lane, after },
+            }),
         ("\\PC{1,9}", "\\PC{1,9}")
             .prop_map(|(first, second)| PageAddress::CompareRuns { first, second }),
         (path, span, option::of("[a-z~^:/]{1,12}")).prop_map(|(path, lines, revision)| {

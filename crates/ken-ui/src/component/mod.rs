@@ -7,6 +7,7 @@ pub(crate) mod chart;
 pub(crate) mod code;
 mod entry;
 mod form;
+pub(crate) mod peer;
 
 use maud::{Markup, html};
 

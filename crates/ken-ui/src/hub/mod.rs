@@ -8,6 +8,7 @@
 mod account;
 mod audit;
 mod frame;
+mod peers;
 mod review;
 mod revocation;
 mod search;
@@ -27,6 +28,7 @@ pub use audit::audit_page;
 pub use frame::{
     HubFrame, HubPage, check_hub_request, hub_asset, hub_error_page, is_whole_page, settings_cookie,
 };
+pub use peers::{peer_page, peer_path, peers_page};
 pub use review::review_page;
 pub use revocation::revocation_page;
 pub use search::search_page;
@@ -65,6 +67,7 @@ pub enum HubSection {
     Workspaces,
     Search,
     Review,
+    Peers,
     Revocation,
     Audit,
     Tokens,
@@ -73,10 +76,11 @@ pub enum HubSection {
 
 impl HubSection {
     /// Every section, in the order of the navigation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Workspaces,
         Self::Search,
         Self::Review,
+        Self::Peers,
         Self::Revocation,
         Self::Audit,
         Self::Tokens,
@@ -89,6 +93,7 @@ impl HubSection {
             Self::Workspaces => "/",
             Self::Search => "/search",
             Self::Review => "/review",
+            Self::Peers => "/peers",
             Self::Revocation => "/revocation",
             Self::Audit => "/audit",
             Self::Tokens => "/tokens",
@@ -101,6 +106,7 @@ impl HubSection {
             Self::Workspaces => "Workspaces",
             Self::Search => "Search all",
             Self::Review => "Review",
+            Self::Peers => "Peers",
             Self::Revocation => "Revoke",
             Self::Audit => "Audit log",
             Self::Tokens => "Tokens",

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use axum::http::{HeaderMap, StatusCode};
 
+use ken_core::federation::Freshness;
+
 use super::*;
+use crate::address::PeerLane;
+use crate::view::{PeerEntryItem, PeerLine, PeerView};
 
 fn frame(actions: &[&'static str]) -> HubFrame {
     HubFrame {
@@ -18,6 +22,41 @@ fn frame(actions: &[&'static str]) -> HubFrame {
             workspace: None,
         },
         notice: None,
+    }
+}
+
+/// Returns a peer with two entries that wait.
+fn peer_view() -> PeerView {
+    let entry = || PeerEntryItem {
+        id: "L-7k2f5qm3".parse().expect("an id"),
+        first_seen: "2026-11-16".parse().expect("a day"),
+        entry: Some(crate::page::tests::entry(
+            "<b>Bound</b> retries [L-2345abcd]",
+        )),
+        related: Vec::new(),
+    };
+    PeerView {
+        peer: PeerLine {
+            name: "beta".to_owned(),
+            publication: "partners".to_owned(),
+            publisher: "k3hd7a5q".to_owned(),
+            fingerprint: None,
+            source: "https://beta.example/<b>".to_owned(),
+            hops: 1,
+            suspended: None,
+            freshness: Freshness::Lapsed,
+            expires: None,
+            pulled: None,
+            stopped: None,
+            trust: 0.1,
+            mean: 0.5,
+            weight: 0.05,
+            counts: vec![(PeerLane::Waiting, 2), (PeerLane::Withdrawn, 3)],
+        },
+        lane: PeerLane::Waiting,
+        lanes: &[PeerLane::Waiting, PeerLane::Approved],
+        entries: vec![entry(), entry()],
+        next: Some("2026-11-16.L-7k2f5qm3".to_owned()),
     }
 }
 
@@ -56,7 +95,9 @@ fn every_form_that_posts_has_the_form_token() {
         grant: Some(("human:ada@example.org".to_owned(), "member".to_owned(), 30)),
         ..DeviceView::default()
     };
+    let peer = peer_view();
     for page in [
+        peer_page(&frame, &peer),
         tokens_page(&frame, &tokens),
         revocation_page(&frame, &revocation),
         account_page(&frame, &AccountView::default()),
@@ -93,4 +134,26 @@ fn filters_of_the_audit_log_stay_in_its_links() {
     let markup = text(&audit_page(&view), &frame(&[]));
     assert!(markup.contains("/audit/export?by=human%3Aa%26b%40example.org&amp;format=csv"));
     assert!(markup.contains("/audit?by=human%3Aa%26b%40example.org&amp;after=17"));
+}
+
+#[test]
+fn a_hub_lists_what_it_can_show_and_asks_a_person_to_decide() {
+    let markup = text(&peer_page(&frame(&[]), &peer_view()), &frame(&[]));
+    assert!(
+        markup.contains("action=\"/peers/beta/approve\""),
+        "{markup}"
+    );
+    assert!(markup.contains("action=\"/peers/beta/reject\""), "{markup}");
+    assert!(markup.contains("/peers/beta?after=2026-11-16.L-7k2f5qm3"));
+    // Withdrawn entries are counted in the list of peers, and not listed.
+    assert!(!markup.contains("lane=withdrawn"), "{markup}");
+    // An id in the words of a stranger leads nowhere.
+    assert!(markup.contains("[L-2345abcd]"), "{markup}");
+    assert!(!markup.contains("/e/"), "{markup}");
+    let program = HubFrame {
+        person: "ci:nightly".parse().expect("an actor"),
+        ..frame(&[])
+    };
+    let markup = text(&peer_page(&program, &peer_view()), &program);
+    assert!(!markup.contains("<form"), "{markup}");
 }

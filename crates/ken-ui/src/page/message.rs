@@ -12,7 +12,7 @@ use crate::source::{KnowledgeError, KnowledgeErrorCause};
 use crate::untrusted::UntrustedText;
 
 /// Fields of a refused form that are shown again.
-const TEXT_FIELDS: [(&str, &str); 9] = [
+const TEXT_FIELDS: [(&str, &str); 10] = [
     ("statement", "Statement"),
     ("reason", "Reason"),
     ("note", "Note"),
@@ -22,6 +22,7 @@ const TEXT_FIELDS: [(&str, &str); 9] = [
     ("tags", "Tags"),
     ("to", "To"),
     ("signature", "Signature"),
+    ("host", "Host"),
 ];
 
 /// Returns the page of an error.

@@ -184,6 +184,11 @@ impl Engine {
         duplicates::related_entries(self, id)
     }
 
+    /// Like [`Self::related_entries`], for an entry that may be of another ledger.
+    pub fn entries_related_to(&mut self, entry: &Entry) -> Result<Vec<RelatedEntry>, EngineError> {
+        duplicates::entries_related_to(self, entry)
+    }
+
     /// Merges entries with identical statements and returns the merged pairs.
     pub fn merge_identical(&mut self, by: &Actor) -> Result<Vec<DuplicatePair>, EngineError> {
         duplicates::merge_identical(self, by)

@@ -22,8 +22,8 @@ use crate::conversations::ConversationHome;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::forage::{
-    DomainStatus, ForageLogLine, ForageOutcome, ForageQuestion, ForageReport, ForageRequest,
-    ForageSetup, ForageStatus,
+    DomainStatus, ForageLogLine, ForageOutcome, ForageQuestion, ForageRecord, ForageReport,
+    ForageRequest, ForageSetup, ForageStatus,
 };
 use crate::guard::{QuarantinedEntry, RescanFinding};
 use crate::health::{HealthDay, HealthReport, HealthReview};
@@ -126,6 +126,11 @@ impl Engine {
     /// Returns what the forager read today, and what was refused.
     pub fn forage_log(&self) -> Result<Vec<ForageLogLine>, EngineError> {
         forage::forage_log(self)
+    }
+
+    /// Returns the last `limit` questions that entries were proposed for, newest first.
+    pub fn forage_records(&self, limit: usize) -> Result<Vec<ForageRecord>, EngineError> {
+        forage::forage_records(self, limit)
     }
 
     /// Scans every event and ignores its recorded scan result, which is only the writer's claim.

@@ -1,5 +1,8 @@
 //! Snapshots of pages: empty, with an ordinary entry, with a hostile one, and without rights.
 
+mod forage;
+mod peers;
+
 use ken_core::ledger::entry::Entry;
 use ken_core::trust::facts::{EntryFacts, Validity};
 use ken_core::values::text::escape_invisible;
@@ -18,7 +21,7 @@ use crate::view::{
 const HOSTILE: &str =
     "<script>alert(1)</script> \" onload=\"x\" [L-7k2f5qm3] `a<b` \u{202e}gnp \u{200b}";
 
-fn entry(statement: &str) -> Entry {
+pub(crate) fn entry(statement: &str) -> Entry {
     let event = "01JCPQ3W6M7Y2K8T4D5F6G7H8J";
     let at = "2026-11-15T10:00:00.000Z/0000/abcdef";
     let value = json!({

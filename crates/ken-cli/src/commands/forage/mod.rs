@@ -3,21 +3,27 @@
 //!
 //! An agent is not shown what was found: it becomes visible to agents when a person releases it.
 
+mod report;
+
 use clap::{Args, Subcommand};
 use ken_core::ledger::event::{DomainAction, ForageMode};
 use ken_core::values::id::EntryId;
-use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
 use ken_engine::forage::{
-    DomainStatus, ForageFinding, ForageOutcome, ForageQuestion, ForageReport, ForageRequest,
-    ForageSetup, PASSAGES_DEFAULT, PASSAGES_MAX,
+    ForageFinding, ForageOutcome, ForageQuestion, ForageReport, ForageRequest, ForageSetup,
+    PASSAGES_DEFAULT, PASSAGES_MAX,
 };
 use serde::Serialize;
 
 use super::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{escape_invisible, pluralize};
-use crate::world::{forage_home, package_folders};
+use crate::world::forage_home;
+
+pub(crate) use report::{
+    DomainStatusJson, ForageLogJson, ForageRecordJson, ForageStatusJson, describe_domain_decision,
+    forage_domains, forage_log_objects, forage_setup, forage_status_object,
+};
 
 const FORAGE_EXAMPLES: &str = "\
 Examples:
@@ -148,61 +154,6 @@ struct PassageJson<'a> {
     quality_milli: u16,
 }
 
-#[derive(Serialize)]
-struct StatusJson {
-    schema: &'static str,
-    sources: Vec<String>,
-    allowed_hosts: Vec<String>,
-    entries_today: u32,
-    entries_per_day: u32,
-    waiting: usize,
-    waiting_max: u32,
-    searches_today: u32,
-    searches_per_day: u32,
-    /// Whether maintenance may forage at the end of a run.
-    unasked: bool,
-    domains: Vec<DomainStatusJson>,
-}
-
-/// What the workspace says about one domain.
-#[derive(Serialize)]
-struct DomainStatusJson {
-    domain: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<DomainAction>,
-    /// The form in which its pages gave passages; `nothing` pauses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    strategy: Option<&'static str>,
-    /// When that was learned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<Timestamp>,
-}
-
-impl From<DomainStatus> for DomainStatusJson {
-    fn from(status: DomainStatus) -> Self {
-        Self {
-            domain: status.domain,
-            decision: status.decision,
-            strategy: status.learned.map(|it| it.strategy.name()),
-            since: status.learned.map(|it| it.since),
-        }
-    }
-}
-
-/// JSON view of one line of the log.
-#[derive(Serialize)]
-struct LogJson<'a> {
-    schema: &'static str,
-    /// Milliseconds since the Unix epoch.
-    at: u64,
-    /// A package with its version, or a host.
-    source: &'a str,
-    /// `read`, or the reason why it was not.
-    verdict: &'a str,
-    bytes: u64,
-    millis: u64,
-}
-
 pub(super) fn run(
     session: &mut Session<'_>,
     args: &ForageArgs,
@@ -250,10 +201,10 @@ fn decide_about_domain(
     session: &mut Session<'_>,
     command: &ForageDomainCommand,
 ) -> Result<CommandExit, CommandFailure> {
-    let (host, action, said) = match command {
-        ForageDomainCommand::Trust(it) => (&it.host, DomainAction::Trust, "trusted"),
-        ForageDomainCommand::Distrust(it) => (&it.host, DomainAction::Distrust, "distrusted"),
-        ForageDomainCommand::Reset(it) => (&it.host, DomainAction::Reset, "no longer decided"),
+    let (host, action) = match command {
+        ForageDomainCommand::Trust(it) => (&it.host, DomainAction::Trust),
+        ForageDomainCommand::Distrust(it) => (&it.host, DomainAction::Distrust),
+        ForageDomainCommand::Reset(it) => (&it.host, DomainAction::Reset),
     };
     session.write(|engine, by| Ok(engine.override_domain(host, action, by)?))?;
     if session.is_json() {
@@ -264,10 +215,8 @@ fn decide_about_domain(
         })?;
         return Ok(CommandExit::Fine);
     }
-    let host = escape_invisible(host);
-    session
-        .printer
-        .talk(format_args!("{host} is {said} in this workspace"))?;
+    let done = describe_domain_decision(host, action);
+    session.printer.talk(escape_invisible(&done))?;
     if action == DomainAction::Trust {
         session
             .printer
@@ -298,17 +247,14 @@ fn show_query(
 }
 
 fn load_setup() -> Result<ForageSetup, CommandFailure> {
-    let home = forage_home()?;
-    let config = home.load()?.ok_or_else(|| {
-        let path = home.path();
+    let path = forage_home()?.path();
+    forage_setup()?.ok_or_else(|| {
         let hint = format!(
             "create `{}` with the line: sources = [\"packages\"]",
             path.display()
         );
         CommandFailure::usage("the forager is off, because you have no forage.toml").with_hint(hint)
-    })?;
-    let folders = package_folders();
-    Ok(ForageSetup { config, folders })
+    })
 }
 
 /// Answers one question, and proposes the passages if asked to.
@@ -462,17 +408,10 @@ fn print_outcome(
 }
 
 fn log(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let lines = session.read(|engine| Ok(engine.forage_log()?))?;
+    let lines = session.read(|engine| forage_log_objects(engine))?;
     for line in &lines {
         if session.is_json() {
-            session.printer.json(&LogJson {
-                schema: "ken.forage-log.v1",
-                at: line.at,
-                source: &line.source,
-                verdict: &line.verdict,
-                bytes: line.bytes,
-                millis: line.millis,
-            })?;
+            session.printer.json(line)?;
             continue;
         }
         let (source, verdict) = (
@@ -495,27 +434,7 @@ fn log(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
 }
 
 fn status(session: &mut Session<'_>, setup: &ForageSetup) -> Result<CommandExit, CommandFailure> {
-    let (numbers, domains) =
-        session.read(|engine| Ok((engine.forage_status()?, engine.domain_statuses()?)))?;
-    let config = &setup.config;
-    let sources: Vec<String> = config
-        .sources
-        .iter()
-        .map(|it| it.name().to_owned())
-        .collect();
-    let view = StatusJson {
-        schema: "ken.forage-status.v1",
-        sources,
-        allowed_hosts: config.egress.allow.clone(),
-        entries_today: numbers.entries_today,
-        entries_per_day: config.budget.entries_per_day,
-        waiting: numbers.waiting,
-        waiting_max: config.budget.waiting,
-        searches_today: numbers.searches_today,
-        searches_per_day: config.budget.searches_per_day,
-        unasked: config.unasked,
-        domains: domains.into_iter().map(DomainStatusJson::from).collect(),
-    };
+    let view = session.read(|engine| forage_status_object(engine, &setup.config))?;
     if session.is_json() {
         session.printer.json(&view)?;
         return Ok(CommandExit::Fine);
