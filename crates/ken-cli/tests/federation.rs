@@ -465,10 +465,9 @@ fn a_carrier_cannot_change_a_word() {
             .contains("not the publisher's")
     );
     assert!(!contains(&peers(&reader), "thirty"));
-    assert!(
-        peer(&reader)["trust"].as_f64().unwrap() < 0.1,
-        "it cost trust"
-    );
+    // Whoever carries the files may have done it, so the publisher does not answer for it.
+    assert!(peer(&reader)["trust"].as_f64().unwrap() > 0.09);
+    assert_eq!(peer(&reader)["state"], "active");
 }
 
 #[test]

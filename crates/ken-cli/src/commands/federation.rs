@@ -3,7 +3,7 @@
 //! An approval covers every field of a wording, so every field is printed: whoever approves must
 //! not be shown less than an agent is shown later.
 
-use ken_core::federation::{BlockedExport, ExportArtifact, PublicationUpdate, PullReport};
+use ken_core::federation::{BlockedExport, ExportArtifact, PeerPullReport, PublicationUpdate};
 use ken_core::values::content::Content;
 use serde::Serialize;
 
@@ -184,7 +184,7 @@ pub(super) fn print_update(
 pub(super) fn print_pull(
     session: &mut Session<'_>,
     peer: &str,
-    done: &PullReport,
+    done: &PeerPullReport,
 ) -> Result<(), CommandFailure> {
     if session.is_json() {
         let refused = done.refused.iter().map(|(line, why)| RefusedLineObject {

@@ -161,8 +161,8 @@ fn is_publishable_content(content: &Content) -> bool {
         && content.depends_on.iter().all(is_package_condition)
 }
 
-/// Returns whether a tag has visible characters of words only. A direction mark in a tag could show a
-/// reviewer other words than an agent reads.
+/// Returns whether a tag has visible characters of words only. With a direction mark, a reviewer
+/// could see other words than an agent reads.
 pub(super) fn is_plain_tag(tag: &Tag) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./+#:@".contains(c);
     tag.as_str().chars().all(is_plain)

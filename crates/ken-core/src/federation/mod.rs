@@ -43,7 +43,7 @@ pub use publisher::{
 pub use replica::{
     BatchEffects, BatchRejection, Freshness, PublicationFork, PublicationReplica, SignatureCheck,
 };
-pub use standing::{PullReport, PullVerdict, Strikes};
+pub use standing::{PeerPullReport, PullVerdict, Strikes};
 pub use trust::{PeerTrust, WEIGHT_MAX, foreign_weight};
 
 /// Maximum number of rows per batch.

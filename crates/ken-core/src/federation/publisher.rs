@@ -152,8 +152,8 @@ pub fn plan_batches(input: PublicationInput<'_>) -> Result<PublicationPlan, Refu
     })
 }
 
-/// Returns the line of a wording: the first one that was not taken back, and whose entry id no other
-/// line of the log or of this plan (`entries`) has.
+/// Returns the line of a wording: the first one that was not taken back, and whose entry id no
+/// other line of the log or of this plan (`entries`) has.
 fn current_line(
     input: &PublicationInput<'_>,
     wording: &ExportedWording,

@@ -18,7 +18,7 @@ pub const REFUSED_PERCENT_MAX: usize = 10;
 
 /// Result of a pull.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PullReport {
+pub struct PeerPullReport {
     pub batches: usize,
     /// Lines that were stored and wait for a person.
     pub new: usize,

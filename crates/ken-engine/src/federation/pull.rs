@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use ken_core::decide::Draft;
 use ken_core::federation::trust::FAILURE_MILLI;
 use ken_core::federation::{
-    BatchEffects, BatchRejection, PublicationBatch, PublisherId, PullReport, PullVerdict,
+    BatchEffects, BatchRejection, PeerPullReport, PublicationBatch, PublisherId, PullVerdict,
     SignatureCheck, SignedManifest,
 };
 use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
@@ -33,8 +33,8 @@ impl PeerHome {
         &self,
         ledger: &mut PeerLedger,
         own: &BTreeSet<PublisherId>,
-    ) -> Result<PullReport, EngineError> {
-        let mut report = PullReport::default();
+    ) -> Result<PeerPullReport, EngineError> {
+        let mut report = PeerPullReport::default();
         if own.contains(&ledger.peer.replica.publisher) {
             return Err(FederationError::OwnPublication.into());
         }
@@ -75,7 +75,7 @@ impl PeerHome {
         ledger: &mut PeerLedger,
         (files, key): (&PublicationReader, &PublisherKey),
         head: SignedManifest,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<(), EngineError> {
         let check = |bytes: &[u8], signature: &str| key.has_signed(bytes, signature);
         let now = ledger.engine.now();
@@ -134,7 +134,7 @@ impl PeerHome {
         ledger: &mut PeerLedger,
         head: &PublicationBatch,
         check: SignatureCheck<'_>,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<(), EngineError> {
         let now = ledger.engine.now();
         match ledger.peer.replica.accept(head, now, check) {
@@ -148,7 +148,7 @@ impl PeerHome {
         &self,
         ledger: &mut PeerLedger,
         effects: BatchEffects,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<(), EngineError> {
         let total = effects.store.len() + effects.refused.len();
         let mut refused: Vec<(EventId, String)> = Vec::new();
@@ -180,7 +180,7 @@ impl PeerHome {
         &self,
         ledger: &mut PeerLedger,
         why: &BatchRejection,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<(), EngineError> {
         let today = ledger.engine.now().date();
         let verdict = ledger.peer.strikes.judge_rejection(why, today);
@@ -194,7 +194,11 @@ impl PeerHome {
 
 impl PeerLedger {
     /// Applies what follows from a finding.
-    fn follow(&mut self, verdict: PullVerdict, report: &mut PullReport) -> Result<(), EngineError> {
+    fn follow(
+        &mut self,
+        verdict: PullVerdict,
+        report: &mut PeerPullReport,
+    ) -> Result<(), EngineError> {
         if verdict.failure.is_some() {
             let draft = self.observation(0, FAILURE_MILLI);
             self.engine.record(vec![draft], &carrier())?;

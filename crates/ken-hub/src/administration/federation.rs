@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ken_core::federation::{PublicationUpdate, PullReport};
+use ken_core::federation::{PeerPullReport, PublicationUpdate};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_guard::Guard;
@@ -140,7 +140,7 @@ impl Administration {
         &self,
         (organization, name): (&str, &str),
         options: PullOptions,
-    ) -> Result<PullReport, AdministrationError> {
+    ) -> Result<PeerPullReport, AdministrationError> {
         let id = self.organization_id(organization).await?;
         let guard = self.services().guard;
         Ok(pull_peer(&self.database, &guard, (id, name), options).await?)

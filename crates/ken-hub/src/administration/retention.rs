@@ -306,8 +306,8 @@ fn out_of_use_since(entry: &Entry) -> Option<Date> {
 
 /// Returns the day on which the hub received the last event that put an entry out of use.
 ///
-/// The event says itself when it was written. If that were believed, a member could retract an entry
-/// with a date of long ago, and the next run would delete another author's words at once.
+/// The event says itself when it was written. If that were believed, a member could retract an
+/// entry with a date of long ago, and the next run would delete another author's words at once.
 async fn noted_since(
     tx: &mut WorkspaceTx,
     history: &[RecordedEvent],

@@ -93,9 +93,9 @@ impl HubDatabase {
             .await
     }
 
-    /// Accepts a restored database, and keeps or refuses the tokens that were issued before. Returns
-    /// false and changes nothing if a hub runs on the database and did not find it restored: this
-    /// is a hub in use, whose tokens are not in question.
+    /// Accepts a restored database, and keeps or refuses the tokens that were issued before.
+    /// Returns false and changes nothing if a hub runs on the database and did not find it
+    /// restored: this is a hub in use, whose tokens are not in question.
     pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, DatabaseError> {
         // Also notes where the database is now: it may not have been noticed yet.
         let state = self.note_alive(InstanceCheck::Accept).await?;

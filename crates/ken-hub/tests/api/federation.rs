@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use ken_core::federation::manifest::MANIFEST_NAMESPACE;
 use ken_core::federation::{
-    ExportPolicy, LINES_PER_DAY_MAX, PublicationSecret, PublicationUpdate, PullReport,
+    ExportPolicy, LINES_PER_DAY_MAX, PeerPullReport, PublicationSecret, PublicationUpdate,
 };
 use ken_core::ledger::event::{
     ApprovalGranted, BlankReason, Channel, Confirmed, EventBlanked, EventBody, Provenance,
@@ -298,7 +298,7 @@ impl FederatedHub {
         }
     }
 
-    pub(crate) fn pull(&self, name: &str) -> PullReport {
+    pub(crate) fn pull(&self, name: &str) -> PeerPullReport {
         self.try_pull(name, LINES_PER_DAY_MAX).expect("a pull")
     }
 
@@ -306,7 +306,7 @@ impl FederatedHub {
         &self,
         name: &str,
         lines_per_day: u32,
-    ) -> Result<PullReport, HubFederationError> {
+    ) -> Result<PeerPullReport, HubFederationError> {
         let options = PullOptions {
             lines_per_day,
             ..PullOptions::new(no_token)

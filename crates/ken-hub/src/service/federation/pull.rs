@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ken_core::federation::trust::FAILURE_MILLI;
 use ken_core::federation::{
-    BatchEffects, BatchRejection, HOPS_MAX, LINES_PER_DAY_MAX, PublicationBatch,
-    PublicationReplica, PullReport, SignedManifest, Strikes, WEIGHT_MAX,
+    BatchEffects, BatchRejection, HOPS_MAX, LINES_PER_DAY_MAX, PeerPullReport, PublicationBatch,
+    PublicationReplica, SignedManifest, Strikes, WEIGHT_MAX,
 };
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::values::id::EventId;
@@ -140,7 +140,7 @@ pub async fn pull_peer(
     guard: &Arc<Guard>,
     (organization, name): (OrganizationId, &str),
     options: PullOptions,
-) -> Result<PullReport, HubFederationError> {
+) -> Result<PeerPullReport, HubFederationError> {
     let mut tx = database.begin_organization(organization).await?;
     let peer = tx.peer(name).await?;
     let own = tx.publications().await?;
@@ -191,8 +191,8 @@ struct StepOutcome {
 }
 
 impl HubPull<'_> {
-    async fn run(&self, reader: PublicationReader) -> Result<PullReport, HubFederationError> {
-        let mut report = PullReport::default();
+    async fn run(&self, reader: PublicationReader) -> Result<PeerPullReport, HubFederationError> {
+        let mut report = PeerPullReport::default();
         let (reader, card) = read(reader, PublicationReader::card).await?;
         if let Some(card) = card?
             && card.publication.as_str() != self.peer.publication
@@ -242,7 +242,7 @@ impl HubPull<'_> {
         mut reader: PublicationReader,
         epoch: u64,
         (first, last): (u64, u64),
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<(), HubFederationError> {
         let mut next = first;
         while next <= last && report.stopped.is_none() {
@@ -288,7 +288,7 @@ impl HubPull<'_> {
     async fn step(
         &self,
         step: PullStep,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Result<PublicationReplica, HubFederationError> {
         // No file is read from here on: a slow server must not hold a lock or a connection.
         let mut tx = self.database.begin_organization(self.organization).await?;
@@ -413,7 +413,7 @@ impl StepOutcome {
         &self,
         (strikes, suspended): (&mut Strikes, &mut Option<String>),
         today: Date,
-        report: &mut PullReport,
+        report: &mut PeerPullReport,
     ) -> Vec<String> {
         let total = self.new.len() + self.refused.len();
         let refused = self.refused.first().map(|(_, why)| {
