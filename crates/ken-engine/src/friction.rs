@@ -7,6 +7,7 @@ use ken_core::values::actor::Actor;
 use ken_core::values::content::{Content, FrictionDetail, FrictionType, KindDetail};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::time::Date;
+use ken_guard::{GuardPolicy, TextMode, redact};
 use serde_json::Value;
 
 use crate::engine::Engine;
@@ -17,23 +18,34 @@ const MEMBERS_MAX: usize = 3;
 /// Maximum characters of each member.
 const MEMBER_CHARS_MAX: usize = 60;
 
-/// Creates the proposal of a friction entry.
-pub fn friction_proposal(
-    friction: FrictionType,
-    context: Value,
-    by: &Actor,
-) -> Result<Proposal, EngineError> {
-    let parsed = friction_statement(friction, &context).parse();
-    let statement = parsed.map_err(|error| EngineError::Usage(format!("{error}")))?;
-    let mut content = Content::new(statement);
-    content.detail = Some(KindDetail::Friction(FrictionDetail { friction, context }));
-    let proposal = Proposal::new(
-        EntryKind::Friction,
-        content,
-        Vec::new(),
-        Origin::from_actor(by),
-    );
-    Ok(proposal)
+impl Engine {
+    /// Creates the proposal of a friction entry.
+    pub fn friction_proposal(
+        &self,
+        friction: FrictionType,
+        context: Value,
+        by: &Actor,
+    ) -> Result<Proposal, EngineError> {
+        let parsed = friction_statement(&self.guard.policy, friction, &context).parse();
+        let statement = parsed.map_err(|error| EngineError::Usage(format!("{error}")))?;
+        let mut content = Content::new(statement);
+        content.detail = Some(KindDetail::Friction(FrictionDetail { friction, context }));
+        let proposal = Proposal::new(
+            EntryKind::Friction,
+            content,
+            Vec::new(),
+            Origin::from_actor(by),
+        );
+        Ok(proposal)
+    }
+}
+
+/// Returns the beginning of a text without its secrets.
+///
+/// Cut first, half of a secret would be left that the guard does not recognize any more.
+pub(crate) fn shorten(policy: &GuardPolicy, text: &str, chars_max: usize) -> String {
+    let clean = redact(policy, text, TextMode::Code).text;
+    clean.chars().take(chars_max).collect()
 }
 
 /// Returns type and day of all recorded friction: the live entries, and the events of a type that
@@ -59,7 +71,7 @@ pub(crate) fn records(engine: &Engine) -> Result<Vec<(FrictionType, Date)>, Engi
 }
 
 /// Returns a short statement; the entry stores the full context separately.
-fn friction_statement(friction: FrictionType, context: &Value) -> String {
+fn friction_statement(policy: &GuardPolicy, friction: FrictionType, context: &Value) -> String {
     let event = match friction {
         FrictionType::ToolError => "A tool failed",
         FrictionType::Redo => "Work was done again",
@@ -73,12 +85,9 @@ fn friction_statement(friction: FrictionType, context: &Value) -> String {
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = line
-            .chars()
-            // Tool output may contain terminal escape sequences.
-            .filter(|c| !c.is_control())
-            .take(MEMBER_CHARS_MAX)
-            .collect();
+        // Tool output may contain terminal escape sequences.
+        let line: String = line.chars().filter(|c| !c.is_control()).collect();
+        let short = shorten(policy, &line, MEMBER_CHARS_MAX);
         Some(format!("{key} {short}"))
     };
     let members = context.as_object().into_iter().flatten();
@@ -103,13 +112,24 @@ mod tests {
             "a": "x\u{7}\ny", "b": 2, "c": ["hidden"], "d": "z".repeat(100), "e": "left out"
         });
         let expected = format!("A tool failed: a x y, b 2, d {}", "z".repeat(60));
+        let policy = GuardPolicy::default();
         assert_eq!(
-            friction_statement(FrictionType::ToolError, &context),
+            friction_statement(&policy, FrictionType::ToolError, &context),
             expected
         );
         assert_eq!(
-            friction_statement(FrictionType::Redo, &Value::Null),
+            friction_statement(&policy, FrictionType::Redo, &Value::Null),
             "Work was done again"
         );
+    }
+
+    #[test]
+    fn no_half_of_a_secret_is_left_where_a_text_is_cut() {
+        let policy = GuardPolicy::default();
+        let secrets = ken_guard::sample::samples_of_every_rule(11).into_iter();
+        for secret in secrets.filter(|it| it.rule == "azure-devops-token") {
+            let found = shorten(&policy, &secret.text, MEMBER_CHARS_MAX);
+            assert_eq!(found, "[REDACTED:azure-devops-token]");
+        }
     }
 }

@@ -162,7 +162,7 @@ fn record_friction(
     error: &str,
     runs: usize,
 ) -> Result<(), EngineError> {
-    let short = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let short = |text: &str, most: usize| friction::shorten(&engine.guard.policy, text, most);
     let context = json!({
         "tool": call.tool,
         "asked": short(call.input, COMMAND_CHARS_MAX),
@@ -170,7 +170,7 @@ fn record_friction(
         "runs": runs,
     });
     let by = hook.actor();
-    let mut proposal = friction::friction_proposal(FrictionType::ToolError, context, &by)?;
+    let mut proposal = engine.friction_proposal(FrictionType::ToolError, context, &by)?;
     let run = engine.open_run_for(&hook.reader())?;
     // The outcome is unknown while the run is open.
     proposal.run = run.map(|run| SourceRun {

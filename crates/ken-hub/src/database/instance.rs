@@ -95,12 +95,13 @@ impl HubDatabase {
 
     /// Accepts a restored database, and keeps or refuses the tokens that were issued before.
     /// Returns false and changes nothing if a hub runs on the database and did not find it
-    /// restored: this is a hub in use, whose tokens are not in question.
+    /// restored: this is a hub in use, whose tokens would all end.
     pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, DatabaseError> {
         // Also notes where the database is now: it may not have been noticed yet.
         let state = self.note_alive(InstanceCheck::Accept).await?;
         let now = millis(self.clock().now());
-        if state.restored_at.is_none() && self.is_in_use(now).await? {
+        let is_found = state.restored_at.is_some();
+        if !keeps_tokens && !is_found && self.is_in_use(now).await? {
             return Ok(false);
         }
         if !keeps_tokens {

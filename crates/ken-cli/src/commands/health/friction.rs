@@ -71,7 +71,7 @@ fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<CommandExit, C
     })?;
     let friction = args.friction;
     let entry = session.write(|engine, by| {
-        let proposal = ken_engine::friction::friction_proposal(friction, context, by)?;
+        let proposal = engine.friction_proposal(friction, context, by)?;
         Ok(engine.add(proposal, by)?)
     })?;
     session.written(&entry, format_args!("recorded a {}", name(friction)))

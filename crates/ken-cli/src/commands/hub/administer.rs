@@ -163,7 +163,7 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
                 let message =
                     "a hub runs on this database and did not find it restored; nothing changed";
                 return Err(CommandFailure::refused("in_use", message)
-                    .with_hint("if you restored it, stop every hub and run the command again"));
+                    .with_hint("if you restored it, stop every hub, wait two minutes and run the command again"));
             }
             output::restore_accepted(session, args.keep_tokens)?;
         }
