@@ -471,6 +471,33 @@ fn a_carrier_cannot_change_a_word() {
 }
 
 #[test]
+#[cfg(unix)]
+fn no_symbolic_link_of_a_publication_is_followed() {
+    let acme = publisher();
+    let id = add(&acme.env, RETRIES, &[]);
+    acme.publish(&id);
+    let reader = clone(3_000);
+    let key = acme.fingerprint();
+    let _ = reader
+        .run(["remote", "peer", "add", "acme", &acme.folder, "--key", &key])
+        .success();
+    let folders = fs::read_dir(&acme.folder)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let epoch = folders.filter(|it| it.is_dir()).last().unwrap();
+    let elsewhere = acme.env.root().join("../elsewhere");
+    fs::rename(&epoch, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(std::path::absolute(&elsewhere).unwrap(), &epoch).unwrap();
+    let pulled = pull(&reader);
+    assert_ne!(pulled.exit, 0, "{pulled}");
+    assert!(!contains(&peers(&reader), "idempotent"));
+    fs::remove_file(&epoch).unwrap();
+    fs::rename(&elsewhere, &epoch).unwrap();
+    assert_eq!(pull(&reader).exit, 0);
+    assert!(contains(&peers(&reader), "idempotent"));
+}
+
+#[test]
 fn nobody_is_a_peer_of_their_own_publication() {
     let acme = publisher();
     let id = add(&acme.env, RETRIES, &[]);

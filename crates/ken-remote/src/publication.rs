@@ -8,7 +8,7 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ken_core::federation::{
     BATCH_BYTES_MAX, ORDERS_MAX, PublicationBatch, PublisherId, SignedManifest,
@@ -250,9 +250,20 @@ impl PublicationReader {
             return Ok(None);
         };
         let path = root.join(name);
-        let metadata = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|e| self.file_error(name, e.to_string()))?,
+        let metadata = |path: &Path| match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other
+                .map(Some)
+                .map_err(|e| self.file_error(name, e.to_string())),
+        };
+        // The folder of an epoch may be a link, too; `root` is the person's own choice.
+        if let Some((epoch, _)) = name.split_once('/')
+            && metadata(&root.join(epoch))?.is_some_and(|it| !it.is_dir())
+        {
+            return Err(self.file_error(epoch, "it is not a folder"));
+        }
+        let Some(metadata) = metadata(&path)? else {
+            return Ok(None);
         };
         // Opening a pipe would wait for a writer, and a link leads out of the folder.
         if !metadata.is_file() {
