@@ -74,7 +74,11 @@ async function act(way, step) {
   for (const text of step.has ?? []) root = root.filter({ hasText: text });
   await ways[way].perform(root.first(), step);
   const notice = it.locator('.notice.done');
-  await notice.waitFor();
+  await notice.waitFor().catch(async (error) => {
+    // What the page says instead is the reason.
+    const shown = (await it.locator('main').innerText()).slice(0, 600);
+    throw new Error(`${it.url()} shows "${shown.replaceAll('\n', ' ')}": ${error.message.split('\n')[0]}`);
+  });
   const text = await notice.innerText();
   check(step.says.test(text), `the notice says "${text}"`);
   return text;

@@ -338,7 +338,11 @@ pub(crate) fn accept_current_code(
     let mut drafts = vec![decide::attribute_change(draft, &checked.entry, by)?];
     if let Some(citation) = citation {
         let citation = entries::check_citation(engine, citation, by)?;
-        drafts.push(decide::cite(&checked.entry, citation)?);
+        match decide::cite(&checked.entry, citation) {
+            // Accepted, undone and accepted within a second: the first citation is still there.
+            Err(Refusal::NothingChanges) => {}
+            draft => drafts.push(draft?),
+        }
     }
     engine.record(drafts, by)?;
     files::render_due(engine)?;

@@ -96,6 +96,26 @@ fn still_true_is_undone_with_its_anchors_and_keeps_its_citation() {
 }
 
 #[test]
+fn still_true_is_said_undone_and_said_again_within_a_second() {
+    let repository = Repository::new();
+    repository.write("a.rs", "fn a() -> u8 { 1 }\n");
+    repository.commit("code");
+    let mut engine = repository.engine();
+    let id = repository.learn(&mut engine, "It returns a number.", &["a.rs#a"]);
+    repository.write("a.rs", "fn a() -> u8 { 2 }\n");
+    let by = &repository.by;
+    let citation: CitationSource = "pr:143".parse().unwrap();
+    let _ = engine
+        .accept_current_code(id, Some(citation.clone()), by)
+        .unwrap();
+    let _ = engine.undo(None, by).unwrap();
+    let accepted = engine.accept_current_code(id, Some(citation), by).unwrap();
+    // The citation of the first time was kept, and is the same in every field.
+    assert_eq!(accepted.citations.len(), 2, "{:?}", accepted.citations);
+    assert!(engine.invalid_entries().unwrap().is_empty());
+}
+
+#[test]
 fn a_wider_scope_is_undone() {
     let repository = Repository::new();
     let mut engine = repository.engine();
