@@ -19,7 +19,7 @@ use super::{DatabaseError, HubDatabase, millis, timestamp};
 pub const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// Longest time since the last sign of a hub that runs.
-const RECENTLY: Duration = Duration::from_secs(2 * 60);
+const IN_USE_WITHIN: Duration = Duration::from_secs(2 * 60);
 
 /// State of the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,29 +104,28 @@ impl HubDatabase {
         if !keeps_tokens && !is_found && self.is_in_use(now).await? {
             return Ok(false);
         }
-        if !keeps_tokens {
-            // Tokens issued after the restoration was noticed are valid, and stay so. A process
-            // whose clock is ahead may have noticed it in the future, in which no token is issued.
-            let refuse = format!(
-                "UPDATE ken.instance SET tokens_from = least(coalesce(restored_at, {now}), {now})"
-            );
-            self.run_instance(&refuse).await?;
-        }
+        // Tokens issued after the restoration was noticed are valid, and stay so. A process whose
+        // clock is ahead may have noticed it in the future, in which no token is issued.
+        let tokens_from = if keeps_tokens {
+            "tokens_from".to_owned()
+        } else {
+            format!("coalesce(restored_at, {now})")
+        };
         let accept = format!(
             "UPDATE ken.instance SET restored_at = NULL, alive_at = least(alive_at, {now}),
-                 tokens_from = least(tokens_from, {now})"
+                 tokens_from = least({tokens_from}, {now})"
         );
         self.run_instance(&accept).await?;
         Ok(true)
     }
 
     async fn is_in_use(&self, now: i64) -> Result<bool, DatabaseError> {
-        let recently = i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX);
+        let within = i64::try_from(IN_USE_WITHIN.as_millis()).unwrap_or(i64::MAX);
         let mut lease = self.pool().acquire_live().await?;
         let query = "SELECT coalesce(NOT stopped AND $1 - $2 <= alive_at, false) FROM ken.instance";
         let is_in_use: bool = sqlx::query_scalar(query)
             .bind(now)
-            .bind(recently)
+            .bind(within)
             .fetch_one(lease.connection())
             .await?;
         lease.release();

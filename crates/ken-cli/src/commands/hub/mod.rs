@@ -142,7 +142,8 @@ Example:
 
 A backup contains tokens that were revoked after it was made, so a hub refuses all tokens of a
 restored database until you run this command. Without `--keep-tokens` they stay invalid: create new
-ones. With it, first revoke again what was revoked since the backup.
+ones, and the command is refused while a hub runs that did not find the database restored. With it,
+first revoke again what was revoked since the backup.
 
 The backup also brings back what was erased or redacted since, and lacks the holds and blocks placed
 since: repeat them before you start the hub.";
