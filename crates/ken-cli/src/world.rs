@@ -281,19 +281,20 @@ impl Environment {
         Ok(GlobalHome { root, world })
     }
 
-    /// Returns the location of the ledgers of other organizations; `None` without a home folder.
-    pub(crate) fn peer_home(&self) -> Result<Option<PeerHome>, CommandFailure> {
-        let Some(root) = peers_root() else {
-            return Ok(None);
-        };
+    /// Returns the location of the ledgers of other organizations.
+    pub(crate) fn peer_home(&self) -> Result<PeerHome, CommandFailure> {
+        let root = peers_root().ok_or_else(|| {
+            CommandFailure::usage("no folder for the ledgers of peers")
+                .with_hint("set KEN_PEERS to a folder")
+        })?;
         // Read once here, so that a wrong variable is an error of the command.
         runtime()?;
-        Ok(Some(PeerHome {
+        Ok(PeerHome {
             root,
             guard: self.guard()?,
             runtime: Box::new(|| runtime().unwrap_or_else(|_| Box::new(SystemRuntime))),
             token: variable,
-        }))
+        })
     }
 
     /// Opens the ledgers of peers whose entries may be shown.
@@ -302,8 +303,7 @@ impl Environment {
         if peers_root().is_none_or(|it| !it.is_dir()) {
             return Ok(Vec::new());
         }
-        let home = self.peer_home()?;
-        Ok(home.map_or_else(Vec::new, |it| it.open_shown(self.by.as_ref())))
+        Ok(self.peer_home()?.open_shown(self.by.as_ref()))
     }
 
     /// Returns the user's guard.

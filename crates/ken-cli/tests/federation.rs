@@ -1,7 +1,6 @@
 //! Federation between repositories: two organizations, real keys of `ssh-keygen`, static folders.
 //!
-//! A binary of its own, because it needs `ssh-keygen`. `tools/federation-lab` shows the same path
-//! at greater length.
+//! `tools/federation-lab` shows the same path at greater length.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -37,24 +36,7 @@ fn clone(seed: u64) -> TestEnvironment {
 
 fn publisher() -> Acme {
     let env = clone(1_000);
-    let key = env.root().join("../key");
-    let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
-        .arg(&key)
-        .status();
-    assert!(made.unwrap().success(), "ssh-keygen makes a key");
-    let folder = std::path::absolute(env.root().join("../published")).unwrap();
-    let folder = folder.display().to_string();
-    let create = ["remote", "publication", "create", "partners", &folder];
-    let policy = [
-        "--topic",
-        "rust",
-        "--license",
-        "CC-BY-4.0",
-        "--key",
-        "../key",
-    ];
-    let _ = env.run(create.iter().chain(&policy)).success();
+    let folder = env.create_publication();
     Acme { env, folder }
 }
 

@@ -207,6 +207,30 @@ impl TestEnvironment {
         self.finish(&child.wait_with_output().expect("ken ends"))
     }
 
+    /// Creates the publication `partners` with a new key of `ssh-keygen`, and returns its folder
+    /// beside the repository.
+    pub fn create_publication(&self) -> String {
+        let key = self.root().join("../key");
+        let made = Command::new("ssh-keygen")
+            .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
+            .arg(&key)
+            .status();
+        assert!(made.expect("ssh-keygen").success(), "it makes a key");
+        let folder = std::path::absolute(self.root().join("../published")).expect("a folder");
+        let folder = folder.display().to_string();
+        let create = ["remote", "publication", "create", "partners", &folder];
+        let policy = [
+            "--topic",
+            "rust",
+            "--license",
+            "CC-BY-4.0",
+            "--key",
+            "../key",
+        ];
+        let _ = self.run(create.iter().chain(&policy)).success();
+        folder
+    }
+
     /// Returns the command of the next run, for tests that drive the process themselves.
     pub fn ken(&self) -> Command {
         let mut ken = self.command(&self.binary);

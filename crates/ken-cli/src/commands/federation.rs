@@ -60,18 +60,17 @@ struct RefusedLineObject<'a> {
 }
 
 /// Prints what a publication would contain.
-pub(super) fn print_export_review<'a>(
+pub(super) fn print_export_review(
     session: &mut Session<'_>,
-    waiting: impl IntoIterator<Item = &'a ExportArtifact>,
-    approved: impl IntoIterator<Item = &'a ExportArtifact>,
+    waiting: &[&ExportArtifact],
+    approved: &[&ExportArtifact],
     blocked: &[BlockedExport],
 ) -> Result<(), CommandFailure> {
-    let mut counts = [0, 0];
-    let waiting = waiting.into_iter().map(|it| (0, "waiting", it));
-    let approved = approved.into_iter().map(|it| (1, "approved", it));
-    for (of, state, artifact) in waiting.chain(approved) {
-        counts[of] += 1;
-        print_export(session, artifact, state)?;
+    for artifact in waiting {
+        print_export(session, artifact, "waiting")?;
+    }
+    for artifact in approved {
+        print_export(session, artifact, "approved")?;
     }
     for it in blocked {
         if session.is_json() {
@@ -88,8 +87,8 @@ pub(super) fn print_export_review<'a>(
         }
     }
     if !session.is_json() {
-        let [waiting, approved] = counts;
-        let waiting = pluralize(waiting, "entry waits", "entries wait");
+        let waiting = pluralize(waiting.len() as u64, "entry waits", "entries wait");
+        let approved = approved.len();
         session
             .printer
             .talk(format_args!("{waiting} for you, {approved} approved"))?;

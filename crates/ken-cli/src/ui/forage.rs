@@ -31,11 +31,7 @@ pub(super) fn is_configured() -> bool {
 }
 
 pub(super) fn forage(engine: &mut Engine) -> Result<ForageView, CommandFailure> {
-    let status = load_status(engine)?;
-    let domains = match &status {
-        Some(status) => status.domains.clone(),
-        None => forage_domains(engine)?,
-    };
+    let (status, domains) = load_status(engine)?;
     let questions = engine.forage_records(QUESTIONS_SHOWN)?.into_iter();
     let mut log = forage_log_objects(engine)?;
     log.reverse();
@@ -62,19 +58,26 @@ pub(super) fn forage(engine: &mut Engine) -> Result<ForageView, CommandFailure> 
 pub(super) fn document(engine: &mut Engine) -> Result<Value, CommandFailure> {
     let questions = engine.forage_records(QUESTIONS_SHOWN)?.into_iter();
     let questions: Vec<ForageRecordJson> = questions.map(ForageRecordJson::from).collect();
+    let (status, domains) = load_status(engine)?;
     Ok(json!({
-        "status": load_status(engine)?,
-        "domains": forage_domains(engine)?,
+        "status": status,
+        "domains": domains,
         "questions": questions,
         "log": forage_log_objects(engine)?,
     }))
 }
 
-/// Returns what `ken forage status` prints; `None` if the forager is off.
-fn load_status(engine: &Engine) -> Result<Option<ForageStatusJson>, CommandFailure> {
-    let setup = forage_setup()?;
-    let status = setup.map(|it| forage_status_object(engine, &it.config));
-    status.transpose()
+/// Returns what `ken forage status` prints, which is nothing if the forager is off, and what this
+/// workspace says about domains.
+fn load_status(
+    engine: &Engine,
+) -> Result<(Option<ForageStatusJson>, Vec<DomainStatusJson>), CommandFailure> {
+    let Some(setup) = forage_setup()? else {
+        return Ok((None, forage_domains(engine)?));
+    };
+    let status = forage_status_object(engine, &setup.config)?;
+    let domains = status.domains.clone();
+    Ok((Some(status), domains))
 }
 
 fn budgets(status: ForageStatusJson) -> ForageBudgets {

@@ -3,6 +3,7 @@
 //! The ledgers of peers are apart from the repository. They are opened per request: a user has a
 //! few, and a pull in a terminal writes to them.
 
+use ken_core::ledger::entry::Entry;
 use ken_core::trust::promotion::PromotionArtifact;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
@@ -27,19 +28,9 @@ use crate::world::{Environment, has_peers};
 /// Separator of the two parts of a place in a list of entries.
 const PLACE_SEPARATOR: char = '.';
 
-/// The reason of a suspension on the page.
-const SUSPENDED_HERE: &str = "a person suspended it";
-
 /// Returns whether the person has a peer.
 pub(super) fn is_configured() -> bool {
     has_peers()
-}
-
-fn home(environment: &Environment) -> Result<PeerHome, CommandFailure> {
-    environment.peer_home()?.ok_or_else(|| {
-        CommandFailure::usage("no folder for the ledgers of peers")
-            .with_hint("set KEN_PEERS to a folder")
-    })
 }
 
 /// Returns a peer. A missing one is a missing page, and not a refusal.
@@ -58,7 +49,7 @@ fn find(home: &PeerHome, name: &str) -> Result<Peer, CommandFailure> {
 }
 
 pub(super) fn peers(environment: &Environment) -> Result<PeersView, CommandFailure> {
-    let home = home(environment)?;
+    let home = environment.peer_home()?;
     let mut view = PeersView::default();
     for peer in home.peers()? {
         let ledger = home.open(peer, None)?;
@@ -73,7 +64,7 @@ pub(super) fn peer(
     name: &str,
     query: &PeerQuery,
 ) -> Result<PeerView, CommandFailure> {
-    let home = home(environment)?;
+    let home = environment.peer_home()?;
     let mut ledger = home.open(find(&home, name)?, None)?;
     let entries = ledger.received()?;
     let peer = peer_line(&ledger, &entries)?;
@@ -159,7 +150,7 @@ fn peer_line(ledger: &PeerLedger, entries: &[ReceivedEntry]) -> Result<PeerLine,
 fn related(
     engine: &mut Engine,
     ledger: &mut PeerLedger,
-    entry: &ken_core::ledger::entry::Entry,
+    entry: &Entry,
 ) -> Result<Vec<RelatedWords>, CommandFailure> {
     let mut found = Vec::new();
     for (owner, engine) in [
@@ -238,7 +229,7 @@ fn peer_object(peer: &PeerLine) -> Value {
     })
 }
 
-fn digest(entry: &ken_core::ledger::entry::Entry) -> Option<String> {
+fn digest(entry: &Entry) -> Option<String> {
     PromotionArtifact::from_entry(entry).map(|it| it.digest())
 }
 
@@ -250,19 +241,21 @@ pub(super) fn act(
     action: PeerAction,
 ) -> Result<ActionResult, CommandFailure> {
     let by = environment.person()?;
-    let home = home(environment)?;
-    find(&home, name)?;
+    let home = environment.peer_home()?;
+    let peer = find(&home, name)?;
     let message = match action {
-        PeerAction::Approve(read) => approve(&home, name, &read, &by)?,
+        PeerAction::Approve(read) => {
+            let mut ledger = home.open(peer, Some(by.clone()))?;
+            approve(&mut ledger, &read, &by)?
+        }
         PeerAction::Reject { entry, reason } => {
-            let mut ledger = home.open(find(&home, name)?, Some(by.clone()))?;
+            let mut ledger = home.open(peer, Some(by.clone()))?;
             ledger.reject(&[entry], reason, &by)?;
             let trust = ledger.trust()?.score();
             format!("rejected {entry}; the trust in {name} is now {trust:.2}")
         }
         PeerAction::Suspend => {
-            let why = SUSPENDED_HERE.to_owned();
-            home.set_state(name, PeerState::Suspended { why }, &by)?;
+            home.set_state(name, PeerState::suspended_by_person(), &by)?;
             format!("suspended {name}: none of its entries is shown")
         }
         PeerAction::Resume => {
@@ -279,15 +272,10 @@ pub(super) fn act(
 
 /// Approves entries, all or none, if their words are those that the person read.
 fn approve(
-    home: &PeerHome,
-    name: &str,
+    ledger: &mut PeerLedger,
     read: &[ReadWords],
     by: &Actor,
 ) -> Result<String, CommandFailure> {
-    if read.is_empty() {
-        return Err(CommandFailure::usage("no entry was ticked"));
-    }
-    let mut ledger = home.open(find(home, name)?, Some(by.clone()))?;
     let waiting = ledger.waiting()?;
     for words in read {
         let found = waiting.iter().find(|it| it.entry.id == words.entry);
@@ -304,6 +292,7 @@ fn approve(
     ids.dedup();
     ledger.approve(&ids, by)?;
     let number = pluralize(ids.len() as u64, "entry", "entries");
+    let name = &ledger.peer.name;
     Ok(format!(
         "approved {number} of {name}; shown below the entries of a repository, labeled and discounted"
     ))

@@ -2,7 +2,6 @@
 //! that were read. Real keys of `ssh-keygen`, and a publication in a folder.
 
 use std::path::absolute;
-use std::process::Command;
 
 use ken_testkit::test_env::TestEnvironment;
 use serde_json::{Value, json};
@@ -28,24 +27,7 @@ struct Publisher {
 impl Publisher {
     fn start() -> Self {
         let env = clone(3_000);
-        let key = env.root().join("../key");
-        let made = Command::new("ssh-keygen")
-            .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
-            .arg(&key)
-            .status();
-        assert!(made.expect("ssh-keygen").success());
-        let folder = absolute(env.root().join("../published")).expect("a folder");
-        let folder = folder.display().to_string();
-        let create = ["remote", "publication", "create", "partners", &folder];
-        let policy = [
-            "--topic",
-            "rust",
-            "--license",
-            "CC-BY-4.0",
-            "--key",
-            "../key",
-        ];
-        let _ = env.run(create.iter().chain(&policy)).success();
+        let folder = env.create_publication();
         Self { env, folder }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::values::id::{EntryId, EventId};
 use crate::values::time::Date;
@@ -23,11 +23,8 @@ pub struct LineRecord {
 }
 
 /// Accepted lines of every epoch, by id and by entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    from = "BTreeMap<EventId, LineRecord>",
-    into = "BTreeMap<EventId, LineRecord>"
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "BTreeMap<EventId, LineRecord>")]
 pub(super) struct AcceptedLines {
     records: BTreeMap<EventId, LineRecord>,
     /// Derived from the records, so it is not stored.
@@ -75,15 +72,16 @@ impl From<BTreeMap<EventId, LineRecord>> for AcceptedLines {
     fn from(records: BTreeMap<EventId, LineRecord>) -> Self {
         let mut by_entry: BTreeMap<EntryId, EventId> = BTreeMap::new();
         for (id, line) in &records {
-            // Version 0.1 accepted two lines with one entry id. The first one keeps the entry.
+            // A replica that was stored before this rule may have two lines with one entry id.
             by_entry.entry(line.entry).or_insert(*id);
         }
         Self { records, by_entry }
     }
 }
 
-impl From<AcceptedLines> for BTreeMap<EventId, LineRecord> {
-    fn from(lines: AcceptedLines) -> Self {
-        lines.records
+/// Written by hand: `into` would copy all lines each time a replica is stored.
+impl Serialize for AcceptedLines {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.records.serialize(serializer)
     }
 }

@@ -82,7 +82,7 @@ pub fn check_published_line(
     }
     if copy.is_redacted() {
         // Its kind is unknown without the data; the rest of the entry id still follows.
-        let is_own = entry.is_tail_of(event.id);
+        let is_own = entry.may_be_created_by(event.id);
         return is_own
             .then_some(copy)
             .ok_or(LineRefusal::WrongShape("entry id"));

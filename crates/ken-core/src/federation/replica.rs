@@ -136,6 +136,19 @@ pub enum BatchRejection {
     TooManyOrders,
 }
 
+impl Freshness {
+    /// Returns how current a publication is whose head expires at a time; `None` without a head.
+    pub fn of_head(expires: Option<Timestamp>, now: Timestamp) -> Self {
+        let grace = u64::from(GRACE_DAYS) * DAY_MS;
+        match expires {
+            None => Self::Empty,
+            Some(expires) if now < expires => Self::Fresh,
+            Some(expires) if now < expires.plus_millis(grace) => Self::Stale,
+            Some(_) => Self::Lapsed,
+        }
+    }
+}
+
 impl BatchRejection {
     /// Returns whether the publisher signed what an honest one never signs.
     pub fn is_strike(&self) -> bool {
@@ -286,17 +299,7 @@ impl PublicationReplica {
 
     /// Returns how current the publication is.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
-        let Some(head) = &self.head else {
-            return Freshness::Empty;
-        };
-        let grace = u64::from(GRACE_DAYS) * DAY_MS;
-        if now < head.expires {
-            Freshness::Fresh
-        } else if now < head.expires.plus_millis(grace) {
-            Freshness::Stale
-        } else {
-            Freshness::Lapsed
-        }
+        Freshness::of_head(self.head.as_ref().map(|it| it.expires), now)
     }
 
     /// Returns the record of an accepted line.

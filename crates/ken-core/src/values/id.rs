@@ -96,8 +96,8 @@ impl EntryId {
         (event.0 & ((1 << 40) - 1)) as u64
     }
 
-    /// Returns whether `event` may have created this entry, whatever its kind was.
-    pub fn is_tail_of(self, event: EventId) -> bool {
+    /// Returns whether `event` may have created this entry; the kind decides, too.
+    pub fn may_be_created_by(self, event: EventId) -> bool {
         self.tail == Self::tail_of(event)
     }
 

@@ -124,6 +124,15 @@ impl std::fmt::Debug for PeerHome {
     }
 }
 
+impl PeerState {
+    /// Returns the suspension by a person.
+    #[must_use]
+    pub fn suspended_by_person() -> Self {
+        let why = "a person suspended it".to_owned();
+        Self::Suspended { why }
+    }
+}
+
 impl Peer {
     /// Returns the publisher's key.
     pub fn publisher_key(&self) -> Result<PublisherKey, FederationError> {

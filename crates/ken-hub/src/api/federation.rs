@@ -36,9 +36,6 @@ const ANONYMOUS_READERS_MAX: usize = 4;
 /// Places of readers without a token.
 static ANONYMOUS_READERS: Semaphore = Semaphore::const_new(ANONYMOUS_READERS_MAX);
 
-/// Separator of the two parts of a position in a list of entries.
-const POSITION_SEPARATOR: char = '.';
-
 /// A peer: a publication of another organization.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PeerResponse)]
@@ -359,18 +356,10 @@ async fn list_entries(
         let detail = "`limit` must be from 1 to 200";
         return Err(Problem::new(Kind::Malformed, detail));
     }
-    let after = params.after.as_deref();
-    let after = after.map(|it| it.split_once(POSITION_SEPARATOR).unwrap_or((it, "")));
-    let listed = list_peer_entries(
-        &app.database,
-        &access.caller,
-        &peer,
-        (verdict, after, limit + 1),
-    );
-    // One more than the limit was asked for: it shows that there is a next page.
-    let found = listed.await?;
-    let place = |it: &PeerEntry| format!("{}{POSITION_SEPARATOR}{}", it.first_seen, it.entry.id);
-    let page = ListPage::from_items(found, limit, place);
+    // One more than the limit: it shows that there is a next page.
+    let asked = (verdict, params.after.as_deref(), limit + 1);
+    let found = list_peer_entries(&app.database, &access.caller, &peer, asked).await?;
+    let page = ListPage::from_items(found, limit, PeerEntry::place);
     Ok(Json(page.map(|it| PeerEntryResponse::new(&it))))
 }
 

@@ -7,9 +7,8 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use ken_core::federation::{Freshness, GRACE_DAYS, foreign_weight};
+use ken_core::federation::{Freshness, foreign_weight};
 use ken_core::values::id::EntryId;
-use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_sign::PublisherKey;
 use ken_ui::action::{FormError, FormFields, read_reject_reason, read_words};
 use ken_ui::address::{PeerLane, PeerQuery};
@@ -27,9 +26,6 @@ use crate::service::federation::{
     reject_peer_entries,
 };
 use crate::store::{PeerRow, PeerVerdict, StoreError};
-
-/// Separator of the two parts of a place in a list of entries.
-const PLACE_SEPARATOR: char = '.';
 
 /// Lanes whose entries are listed.
 const LANES: &[PeerLane] = &[PeerLane::Waiting, PeerLane::Approved, PeerLane::Rejected];
@@ -67,11 +63,9 @@ pub(super) async fn show(
     let peer = peer_line(&mut tx, row).await?;
     tx.commit().await?;
     let (lane, verdict) = listed_lane(query.lane);
-    let after = query.after.as_deref();
-    let after = after.map(|it| it.split_once(PLACE_SEPARATOR).unwrap_or((it, "")));
     let limit = u32::try_from(PEER_ENTRIES_PER_PAGE).unwrap_or(u32::MAX);
     // One more than is shown: it shows that there is a next page.
-    let asked = (verdict, after, limit + 1);
+    let asked = (verdict, query.after.as_deref(), limit + 1);
     let mut found = list_peer_entries(&app.database, &access.caller, &name, asked).await?;
     let has_more = found.len() > PEER_ENTRIES_PER_PAGE;
     found.truncate(PEER_ENTRIES_PER_PAGE);
@@ -79,7 +73,7 @@ pub(super) async fn show(
         peer,
         lane,
         lanes: LANES,
-        next: found.last().filter(|_| has_more).map(place),
+        next: found.last().filter(|_| has_more).map(PeerEntry::place),
         entries: found.into_iter().map(entry_item).collect(),
     };
     let frame = session.frame();
@@ -168,10 +162,6 @@ fn listed_lane(lane: PeerLane) -> (PeerLane, PeerVerdict) {
     }
 }
 
-fn place(entry: &PeerEntry) -> String {
-    format!("{}{PLACE_SEPARATOR}{}", entry.first_seen, entry.entry.id)
-}
-
 fn entry_item(found: PeerEntry) -> PeerEntryItem {
     PeerEntryItem {
         id: found.entry.id,
@@ -194,7 +184,7 @@ async fn peer_line(tx: &mut OrganizationTx, row: PeerRow) -> Result<PeerLine, St
         source: row.source,
         hops: row.hops,
         suspended: row.suspended,
-        freshness: freshness(row.expires_at, now),
+        freshness: Freshness::of_head(row.expires_at, now),
         expires: row.expires_at,
         pulled: row.pulled_at,
         stopped: row.stopped,
@@ -210,15 +200,4 @@ async fn peer_line(tx: &mut OrganizationTx, row: PeerRow) -> Result<PeerLine, St
         ],
         name: row.name,
     })
-}
-
-/// Returns how current a publication is, by the rule of its replica.
-fn freshness(expires: Option<Timestamp>, now: Timestamp) -> Freshness {
-    let grace = u64::from(GRACE_DAYS) * DAY_MS;
-    match expires {
-        None => Freshness::Empty,
-        Some(expires) if now < expires => Freshness::Fresh,
-        Some(expires) if now < expires.plus_millis(grace) => Freshness::Stale,
-        Some(_) => Freshness::Lapsed,
-    }
 }

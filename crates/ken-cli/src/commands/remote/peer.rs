@@ -166,25 +166,17 @@ pub(super) fn run(
         PeerCommand::Reject { which, reason } => reject(session, &which, reason),
         PeerCommand::Limit { name, max } => limit(session, &name, max),
         PeerCommand::Suspend { name } => {
-            let why = "a person suspended it".to_owned();
-            set_state(session, &name, PeerState::Suspended { why })
+            set_state(session, &name, PeerState::suspended_by_person())
         }
         PeerCommand::Resume { name } => set_state(session, &name, PeerState::Active),
         PeerCommand::Remove { name } => {
             let by = session.surroundings.person()?;
-            home(session)?.remove(&name, &by)?;
+            session.surroundings.peer_home()?.remove(&name, &by)?;
             let message = format_args!("removed `{name}` with everything it sent");
             session.printer.talk(message)?;
             Ok(CommandExit::Fine)
         }
     }
-}
-
-fn home(session: &Session<'_>) -> Result<PeerHome, CommandFailure> {
-    session.surroundings.peer_home()?.ok_or_else(|| {
-        CommandFailure::usage("no folder for the ledgers of peers")
-            .with_hint("set KEN_PEERS to a folder")
-    })
 }
 
 /// Opens the ledger of one peer, or of all.
@@ -217,7 +209,7 @@ fn add(session: &mut Session<'_>, args: AddPeerArgs) -> Result<CommandExit, Comm
         hops: args.hops,
         limit: args.limit,
     };
-    let peer = home(session)?.add(new, &by)?;
+    let peer = session.surroundings.peer_home()?.add(new, &by)?;
     session.printer.line(&peer.name)?;
     session.printer.talk(format_args!(
         "added the publication `{}` of {}; nothing was read yet",
@@ -231,7 +223,7 @@ fn add(session: &mut Session<'_>, args: AddPeerArgs) -> Result<CommandExit, Comm
 }
 
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let home = home(session)?;
+    let home = session.surroundings.peer_home()?;
     let ledgers = open(session, &home, None)?;
     for ledger in &ledgers {
         let object = peer_object(ledger)?;
@@ -289,7 +281,7 @@ fn peer_object(ledger: &PeerLedger) -> Result<PeerObject, CommandFailure> {
 fn pull(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, CommandFailure> {
     // Read before the peers: a repository that publishes must not read itself.
     let own = own_publishers(session);
-    let home = home(session)?;
+    let home = session.surroundings.peer_home()?;
     let mut exit = CommandExit::Fine;
     for mut ledger in open(session, &home, name)? {
         let done = home.pull(&mut ledger, &own)?;
@@ -318,7 +310,7 @@ fn own_publishers(session: &mut Session<'_>) -> BTreeSet<PublisherId> {
 fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, CommandFailure> {
     // Nobody has read these words yet, so no agent may.
     session.surroundings.person()?;
-    let home = home(session)?;
+    let home = session.surroundings.peer_home()?;
     let mut count = 0;
     for ledger in open(session, &home, name)? {
         for it in ledger.waiting()? {
@@ -355,7 +347,7 @@ fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, 
 
 fn approve(session: &mut Session<'_>, args: &DecideArgs) -> Result<CommandExit, CommandFailure> {
     let by = session.surroundings.person()?;
-    let home = home(session)?;
+    let home = session.surroundings.peer_home()?;
     let mut ledger = home.open(home.peer(&args.name)?, Some(by.clone()))?;
     ledger.approve(&args.ids, &by)?;
     for id in &args.ids {
@@ -373,7 +365,7 @@ fn reject(
     reason: RejectReasonArg,
 ) -> Result<CommandExit, CommandFailure> {
     let by = session.surroundings.person()?;
-    let home = home(session)?;
+    let home = session.surroundings.peer_home()?;
     let mut ledger = home.open(home.peer(&args.name)?, Some(by.clone()))?;
     let reason = match reason {
         RejectReasonArg::False => RejectReason::False,
@@ -397,7 +389,10 @@ fn limit(
     max: Option<f64>,
 ) -> Result<CommandExit, CommandFailure> {
     let by = session.surroundings.person()?;
-    let peer = home(session)?.set_limit(name, max, &by)?;
+    let peer = session
+        .surroundings
+        .peer_home()?
+        .set_limit(name, max, &by)?;
     let message = match peer.limit {
         Some(max) => format!("entries of {name} weigh at most {max:.2}"),
         None => format!("entries of {name} weigh what its trust says"),
@@ -414,7 +409,10 @@ fn set_state(
     let by = session.surroundings.person()?;
     // `state` is moved below.
     let is_active = state == PeerState::Active;
-    home(session)?.set_state(name, state, &by)?;
+    session
+        .surroundings
+        .peer_home()?
+        .set_state(name, state, &by)?;
     let message = if is_active {
         format!("resumed {name}")
     } else {

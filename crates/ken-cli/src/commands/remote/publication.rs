@@ -214,10 +214,10 @@ fn review(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, 
         let review = engine.review_publication(&publication)?;
         Ok((publication, review))
     })?;
-    let waiting = review.waiting.iter().map(|it| &it.artifact);
-    let approved = review.approved.iter().map(|it| &it.artifact);
-    print_export_review(session, waiting, approved, &review.blocked)?;
-    if !session.is_json() && !review.waiting.is_empty() {
+    let waiting: Vec<_> = review.waiting.iter().map(|it| &it.artifact).collect();
+    let approved: Vec<_> = review.approved.iter().map(|it| &it.artifact).collect();
+    print_export_review(session, &waiting, &approved, &review.blocked)?;
+    if !session.is_json() && !waiting.is_empty() {
         session.printer.hint(format_args!(
             "`ken remote publication allow {} ID…` approves exactly these words",
             publication.name

@@ -25,6 +25,9 @@ use crate::service::ServiceError;
 use crate::service::session::ServiceContext;
 use crate::store::{PeerApproval, PeerLineRow, PeerObservation, PeerRow, PeerVerdict, StoreError};
 
+/// Separator of the day and the id in the place of an entry.
+const PLACE_SEPARATOR: char = '.';
+
 /// An entry of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerEntry {
@@ -42,16 +45,25 @@ pub struct PeerDecision {
     pub artifact: String,
 }
 
-/// Returns entries of a peer by verdict, oldest first, after a place in that order.
+impl PeerEntry {
+    /// Returns the place of the entry in the list of its verdict.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}{PLACE_SEPARATOR}{}", self.first_seen, self.entry.id)
+    }
+}
+
+/// Returns entries of a peer by verdict, oldest first, after a [place](PeerEntry::place).
 pub async fn list_peer_entries(
     database: &HubDatabase,
     caller: &AuthenticatedCaller,
     peer: &str,
-    (verdict, after, limit): (PeerVerdict, Option<(&str, &str)>, u32),
+    (verdict, after, limit): (PeerVerdict, Option<&str>, u32),
 ) -> Result<Vec<PeerEntry>, HubFederationError> {
     require_curator(caller, "listing entries of peers")?;
     let mut tx = database.begin_organization(caller.organization).await?;
     let peer = find(&mut tx, peer).await?;
+    let after = after.map(|it| it.split_once(PLACE_SEPARATOR).unwrap_or((it, "")));
     let rows = tx.peer_lines(peer.id, verdict, after, limit).await?;
     tx.rollback().await?;
     let entries = rows.iter().map(|row| peer_entry(row).map_err(Into::into));

@@ -245,10 +245,10 @@ async fn review(
     ensure_no_agent(session)?;
     let reviewing = hub.review_publication(&which.organization, &which.publication);
     let review = attempt!(reviewing.await);
-    let waiting = review.waiting.iter().map(|it| &it.artifact);
-    let approved = review.approved.iter().map(|it| &it.artifact);
-    print_export_review(session, waiting, approved, &review.blocked)?;
-    if !session.is_json() && !review.waiting.is_empty() {
+    let waiting: Vec<_> = review.waiting.iter().map(|it| &it.artifact).collect();
+    let approved: Vec<_> = review.approved.iter().map(|it| &it.artifact).collect();
+    print_export_review(session, &waiting, &approved, &review.blocked)?;
+    if !session.is_json() && !waiting.is_empty() {
         session.printer.hint(format_args!(
             "`ken hub publication allow {} {} ID…` approves exactly these words",
             which.organization, which.publication
