@@ -235,7 +235,7 @@ impl FederatedHub {
     }
 
     /// Suspends a peer for a reason, or resumes it, as an operator does.
-    fn suspend(&self, peer: &str, why: Option<&str>) {
+    pub(crate) fn suspend(&self, peer: &str, why: Option<&str>) {
         let (database, organization) = (&self.hub.app.database, self.hub.acme.organization);
         self.hub.runtime.block_on(async {
             let begun = database.begin_organization(organization);
@@ -268,7 +268,7 @@ impl FederatedHub {
         format!("/federation/v1/{}/partners", self.signer.key().publisher())
     }
 
-    fn file(&self, file: &str) -> ApiResponse {
+    pub(crate) fn file(&self, file: &str) -> ApiResponse {
         let path = format!("{}/{file}", self.path());
         self.hub.send("GET", &path, &[], None)
     }

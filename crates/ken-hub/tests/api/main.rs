@@ -11,6 +11,7 @@ mod decisions;
 mod events;
 mod exports;
 mod federation;
+mod federation_faults;
 mod federation_network;
 mod four_eyes;
 mod hostile;
