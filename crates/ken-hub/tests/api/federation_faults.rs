@@ -3,10 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ken_core::federation::manifest::{ManifestRow, PublicationBatch};
 use ken_core::ledger::event::{EventBody, RecordedEvent};
 use ken_core::values::time::DAY_MS;
+use ken_hub::config::FederationSettings;
 use ken_hub::database::audit::AuditActor;
 use ken_hub::service::federation::{AddPeerRequest, ManifestSigner as _, add_peer};
 use ken_hub::store::PublicationAudience;
@@ -19,6 +23,7 @@ use tempfile::TempDir;
 use crate::federation::{FederatedHub, no_token};
 
 const RETRIES: &str = "Bound retries of idempotent requests at three attempts with jitter";
+const WORKERS: &str = "Close a channel from the sending side to end a worker loop";
 const QUESTION: &str = "how often to retry idempotent requests";
 
 /// A publisher whose files are in a folder, where a test changes them, and a hub that reads them.
@@ -41,6 +46,15 @@ fn read<T: DeserializeOwned>(path: &Path) -> T {
 impl Network {
     /// Publishes one entry, which the reader has approved.
     fn start() -> Self {
+        let network = Self::subscribed();
+        assert_eq!(network.reader.pull("acme").new, 1);
+        assert_eq!(network.reader.approve_all("acme"), 1);
+        assert_eq!(network.reader.foreign(QUESTION), 1);
+        network
+    }
+
+    /// Publishes one entry, which the reader has not pulled.
+    fn subscribed() -> Self {
         let network = Self {
             publisher: FederatedHub::start(PublicationAudience::Public),
             folder: tempfile::tempdir().expect("a folder"),
@@ -48,23 +62,24 @@ impl Network {
         };
         let _ = network.publisher.publish(1, RETRIES);
         let _ = network.copy_files();
+        network.subscribe("acme", network.folder.path());
+        network
+    }
+
+    fn subscribe(&self, name: &str, folder: &Path) {
         let request = AddPeerRequest {
-            name: "acme".to_owned(),
-            source: PublicationSource::Folder(network.folder.path().to_owned()),
-            fingerprint: network.publisher.signer.key().fingerprint(),
+            name: name.to_owned(),
+            source: PublicationSource::Folder(folder.to_owned()),
+            fingerprint: self.publisher.signer.key().fingerprint(),
             token_variable: None,
             hops: 1,
             weight_max: None,
         };
-        let app = &network.reader.hub.app;
-        let organization = network.reader.hub.acme.organization;
+        let app = &self.reader.hub.app;
+        let organization = self.reader.hub.acme.organization;
         let by = AuditActor::Operator(None);
         let adding = add_peer(&app.database, organization, request, no_token, by);
-        let _ = network.reader.hub.runtime.block_on(adding).expect("a peer");
-        assert_eq!(network.reader.pull("acme").new, 1);
-        assert_eq!(network.reader.approve_all("acme"), 1);
-        assert_eq!(network.reader.foreign(QUESTION), 1);
-        network
+        let _ = self.reader.hub.runtime.block_on(adding).expect("a peer");
     }
 
     /// Copies the publication into the folder. Returns the file of its last batch.
@@ -94,6 +109,15 @@ impl Network {
         write(last, &batch);
         let head = self.folder.path().join("head.json");
         write(&head, &batch.signed_manifest());
+    }
+
+    /// Waits until the reader has a number of waiting entries.
+    fn await_waiting(&self, count: usize) {
+        let began = Instant::now();
+        while self.reader.waiting("acme").len() != count {
+            assert!(began.elapsed() < Duration::from_secs(30), "nothing arrives");
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn peer(&self) -> Value {
@@ -151,10 +175,7 @@ fn two_signed_batches_for_one_place_hide_everything_of_the_peer() {
 fn a_batch_without_a_valid_signature_changes_nothing_and_is_no_strike() {
     let network = Network::start();
     let trust = network.trust();
-    let _ = network.publisher.publish(
-        2,
-        "Close a channel from the sending side to end a worker loop",
-    );
+    let _ = network.publisher.publish(2, WORKERS);
     let last = network.copy_files();
     let mut batch: PublicationBatch = read(&last);
     batch.manifest.expires = batch.manifest.expires.plus_millis(1);
@@ -175,10 +196,7 @@ fn a_batch_without_a_valid_signature_changes_nothing_and_is_no_strike() {
 fn a_line_that_the_guard_refuses_costs_trust_and_suspends_a_peer_that_sends_little_else() {
     let network = Network::start();
     let trust = network.trust();
-    let _ = network.publisher.publish(
-        2,
-        "Close a channel from the sending side to end a worker loop",
-    );
+    let _ = network.publisher.publish(2, WORKERS);
     let last = network.copy_files();
     let secret = format!(
         "The token of staging is ghp_{}",
@@ -200,10 +218,7 @@ fn a_line_that_the_guard_refuses_costs_trust_and_suspends_a_peer_that_sends_litt
 #[test]
 fn three_signed_mistakes_on_one_day_suspend_a_peer_until_a_person_resumes_it() {
     let network = Network::start();
-    let _ = network.publisher.publish(
-        2,
-        "Close a channel from the sending side to end a worker loop",
-    );
+    let _ = network.publisher.publish(2, WORKERS);
     let last = network.copy_files();
     network.change_last(&last, |batch| {
         batch.manifest.expires = batch.manifest.at.plus_millis(31 * DAY_MS);
@@ -239,4 +254,30 @@ fn a_contradiction_with_a_peer_names_both_sides() {
     let pair = &found["competing_hypotheses"][0];
     assert_eq!(pair["foreign"], found["peers"][0]["entry"], "{found}");
     assert!(pair["local"].is_string(), "{found}");
+}
+
+#[test]
+fn a_hub_pulls_by_itself_and_past_a_peer_that_cannot_be_read() {
+    let mut network = Network::subscribed();
+    // Its files are gone before the first pull; its name is before the other in every list.
+    let gone = tempfile::tempdir().expect("a folder");
+    let card = "publication.json";
+    let copied = fs::copy(network.folder.path().join(card), gone.path().join(card));
+    let _ = copied.expect("copied");
+    network.subscribe("aaa", gone.path());
+    drop(gone);
+    let interval = Duration::from_millis(200);
+    let mut settings = (*network.reader.hub.app.settings).clone();
+    settings.federation = Some(FederationSettings {
+        interval,
+        token: no_token,
+    });
+    network.reader.hub.app.settings = Arc::new(settings);
+    network.reader.hub.kill_and_restart();
+    network.await_waiting(1);
+    let _ = network.publisher.publish(2, WORKERS);
+    let _ = network.copy_files();
+    let hub = &network.reader.hub.app;
+    hub.clock.set(hub.clock.now().plus_millis(1_000));
+    network.await_waiting(2);
 }
