@@ -164,6 +164,18 @@ impl Index {
     pub fn quarantined(&self) -> Result<Vec<Entry>, IndexError> {
         let query = "SELECT json FROM entries WHERE quarantined = 1 AND worded = 1
              ORDER BY created DESC, id DESC";
+        self.select(query)
+    }
+
+    /// Returns the live entries that have anchors or conditions to verify, newest first.
+    pub fn checkable(&self) -> Result<Vec<Entry>, IndexError> {
+        let query = "SELECT json FROM entries WHERE worded = 1 AND live = 1
+             AND key IN (SELECT entry FROM grounds) ORDER BY created DESC, id DESC";
+        self.select(query)
+    }
+
+    /// Returns the entries whose JSON a query selects, with this user's overlays.
+    fn select(&self, query: &str) -> Result<Vec<Entry>, IndexError> {
         let mut entries = self.checked(|db| listing::select_entries(db, query, []))?;
         entries
             .iter_mut()

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use ken_core::federation::line::is_package_condition;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::condition::TruthValue;
 use ken_core::values::text::Condition;
 use serde::Serialize;
@@ -56,11 +55,11 @@ pub(crate) fn dependency_lessons(
     base: &str,
 ) -> Result<Vec<DependencyLesson>, EngineError> {
     let mut candidates = Vec::new();
-    for entry in engine.index.list(&EntryFilter::default())? {
+    for entry in engine.index.checkable()? {
         candidates.push((entry, LessonSource::Repository));
     }
     for peer in peers {
-        for entry in peer.engine.index.list(&EntryFilter::default())? {
+        for entry in peer.engine.index.checkable()? {
             if peer.is_entry_shown(&entry) {
                 candidates.push((entry, LessonSource::Peer(peer.peer.name.clone())));
             }

@@ -191,7 +191,7 @@ pub(crate) fn validity_of<'e>(
 
 /// Returns the entries whose code changed or is gone.
 pub(crate) fn invalid_entries(engine: &mut Engine) -> Result<Vec<EntryCheck>, EngineError> {
-    let entries = engine.index.list(&EntryFilter::default())?;
+    let entries = engine.index.checkable()?;
     let mut checked = check_entries(engine, entries, MoveSearch::Tree, Effort::Full)?;
     checked.retain(EntryCheck::is_invalid);
     add_diffs(
@@ -258,7 +258,7 @@ pub(crate) fn reanchor_all(
     engine: &mut Engine,
     by: &Actor,
 ) -> Result<ReanchorOutcome, EngineError> {
-    let mut entries = engine.index.list(&EntryFilter::default())?;
+    let mut entries = engine.index.checkable()?;
     entries.retain(|entry| {
         let content = entry.content.as_ref();
         content.is_some_and(|content| !content.anchors.is_empty())
