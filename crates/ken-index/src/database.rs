@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::RebuildReason;
 
 /// Version of [`KNOWLEDGE`].
-pub(crate) const SCHEMA_VERSION: i64 = 15;
+pub(crate) const SCHEMA_VERSION: i64 = 16;
 
 /// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -113,7 +113,7 @@ CREATE UNIQUE INDEX events_id ON events (id);
 CREATE INDEX events_at ON events (at);
 CREATE INDEX events_loose ON events (key) WHERE loose <> 0;
 CREATE INDEX events_mixed ON events (id) WHERE mixed = 1;
-CREATE INDEX events_run ON events (at, id) WHERE instr(line, '\"type\":\"run.') > 0;
+CREATE INDEX events_other ON events (at, id) WHERE instr(line, '\"type\":\"entry.') = 0;
 CREATE INDEX events_handoff ON events (at) WHERE instr(line, '\"type\":\"handoff.') > 0;
 CREATE UNIQUE INDEX entries_id ON entries (id);
 CREATE INDEX entries_alias ON entries (alias) WHERE alias IS NOT NULL;

@@ -137,13 +137,13 @@ impl Index {
     pub fn of_type<T: EventData>(&self) -> Result<Vec<RecordedEvent>, IndexError> {
         let name = T::TYPE;
         self.checked(|db| {
-            // Pages about runs ask for these events, which are few among all: they have an index.
+            // Events that are not about an entry's content are few among all: they have an index.
             // Its condition is repeated word by word, because SQLite uses it for no other.
-            let query = if name.starts_with("run.") {
-                "SELECT line FROM events INDEXED BY events_run
-                 WHERE instr(line, '\"type\":\"run.') > 0 AND instr(line, ?1) ORDER BY at, id"
-            } else {
+            let query = if name.starts_with("entry.") {
                 "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id"
+            } else {
+                "SELECT line FROM events INDEXED BY events_other
+                 WHERE instr(line, '\"type\":\"entry.') = 0 AND instr(line, ?1) ORDER BY at, id"
             };
             let mut statement = db.prepare_cached(query)?;
             let mut rows = statement.query([format!("\"type\":\"{name}\"")])?;
