@@ -1,8 +1,8 @@
 //! Results that need every entry, kept between requests.
 //!
 //! The check of all entries against the code is repeated after [`CHECK_MAX_AGE`]. If it takes
-//! long, the page shows the last result and a check in the background follows. Comparisons and
-//! overviews hold until the ledger changes.
+//! long, the page shows the last result and a check in the background follows, less often the
+//! longer it takes. Comparisons and overviews hold until the ledger changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,10 @@ use crate::failure::CommandFailure;
 /// Time after which the code is checked again.
 const CHECK_MAX_AGE: Duration = Duration::from_secs(2);
 
+/// Minimum time between two checks, as a multiple of the time of the first: checks in the
+/// background use at most a fifth of a core, whatever the number of entries.
+const CHECK_PAUSE: u32 = 4;
+
 /// Time of a check for which a page waits.
 const CHECK_WAIT: Duration = Duration::from_millis(40);
 
@@ -38,7 +42,8 @@ struct CachedChecks {
     /// End and duration of that check.
     ended: Option<Instant>,
     took: Duration,
-    invalid: Vec<EntryCheck>,
+    /// Shared with the pages that show it: there may be thousands.
+    invalid: Arc<Vec<EntryCheck>>,
     compared: Option<ComparedLanes>,
     /// Number of comparisons and background checks so far, so that live pages learn about one.
     comparisons: u64,
@@ -75,9 +80,15 @@ pub(super) struct LaneItems {
     pub(super) total: u64,
 }
 
+/// Returns the age at which a check that took this long is repeated.
+fn max_age(took: Duration) -> Duration {
+    CHECK_MAX_AGE.max(took * CHECK_PAUSE)
+}
+
 impl CachedChecks {
     fn is_old(&self) -> bool {
-        self.ended.is_none_or(|it| it.elapsed() >= CHECK_MAX_AGE)
+        let age = max_age(self.took);
+        self.ended.is_none_or(|it| it.elapsed() >= age)
     }
 }
 
@@ -174,7 +185,7 @@ impl CheckCache {
         let mut cached = self.lock();
         cached.decisions += 1;
         if other.is_none() {
-            cached.invalid.retain(|it| it.entry.id != entry);
+            Arc::make_mut(&mut cached.invalid).retain(|it| it.entry.id != entry);
         }
         if let Some(compared) = &mut cached.compared {
             compared.contradictions.retain(|it| {
@@ -208,11 +219,11 @@ impl CheckCache {
     pub(super) fn invalid(
         &self,
         engine: &mut Engine,
-    ) -> Result<(Timestamp, Vec<EntryCheck>), CommandFailure> {
+    ) -> Result<(Timestamp, Arc<Vec<EntryCheck>>), CommandFailure> {
         let cached = self.lock();
         let is_kept = cached.took > CHECK_WAIT || !cached.is_old();
         if let Some(at) = cached.at.filter(|_| is_kept) {
-            return Ok((at, cached.invalid.clone()));
+            return Ok((at, Arc::clone(&cached.invalid)));
         }
         drop(cached);
         self.check(engine)
@@ -235,10 +246,13 @@ impl CheckCache {
         self.lock().invalid.iter().map(|it| it.entry.id).collect()
     }
 
-    fn check(&self, engine: &mut Engine) -> Result<(Timestamp, Vec<EntryCheck>), CommandFailure> {
+    fn check(
+        &self,
+        engine: &mut Engine,
+    ) -> Result<(Timestamp, Arc<Vec<EntryCheck>>), CommandFailure> {
         let (now, began) = (engine.now(), Instant::now());
         let decisions = self.lock().decisions;
-        let invalid = engine.invalid_entries()?;
+        let invalid = Arc::new(engine.invalid_entries()?);
         let mut cached = self.lock();
         if cached.decisions != decisions {
             return Ok((now, invalid));
@@ -308,4 +322,17 @@ fn is_about(item: &InboxItem, entry: EntryId, other: Option<EntryId>) -> bool {
     };
     let ids = [pair.first.entry.id, pair.second.entry.id];
     ids.contains(&entry) && other.is_none_or(|it| ids.contains(&it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_a_check_takes_the_later_it_is_repeated() {
+        for (took, age) in [(0, 2_000), (500, 2_000), (1_000, 4_000), (10_000, 40_000)] {
+            let found = max_age(Duration::from_millis(took));
+            assert_eq!(found, Duration::from_millis(age), "{took} ms");
+        }
+    }
 }

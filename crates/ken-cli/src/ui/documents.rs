@@ -110,7 +110,9 @@ fn row_documents<'a>(rows: impl Iterator<Item = &'a EntryRow>) -> Result<Value, 
 /// Returns what `ken inbox` prints, from the checks that the page shows.
 fn inbox_document(engine: &mut Engine, checks: &CheckCache) -> Result<Value, CommandFailure> {
     let (_, invalid) = checks.invalid(engine)?;
-    let invalid = invalid.into_iter().map(|it| (it.entry, Some(it.validity)));
+    let invalid = invalid
+        .iter()
+        .map(|it| (it.entry.clone(), Some(it.validity)));
     let mut stale: Vec<(Entry, Option<Validity>)> = invalid.collect();
     let checked: BTreeSet<EntryId> = stale.iter().map(|(entry, _)| entry.id).collect();
     let by_status = engine.list(&EntryFilter {
