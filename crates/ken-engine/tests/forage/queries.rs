@@ -7,7 +7,7 @@ use ken_engine::Engine;
 use ken_engine::forage::ForageSetup;
 use ken_engine::guard::Guard;
 use ken_guard::GuardPolicy;
-use ken_guard::sample::samples_of_every_rule;
+use ken_guard::sample::{RuleSample, samples_of_every_rule};
 
 use crate::{open_engine, repository, setup_of};
 
@@ -115,13 +115,35 @@ fn capitalized(word: &str) -> String {
     })
 }
 
+/// Something private in a sentence.
+struct Planted {
+    text: String,
+    /// Text whose words must not leave: all of it, or of a guard's sample the generated parts.
+    /// The sentence around them is general language.
+    private: String,
+}
+
 /// Returns something private, in one of 16 forms.
-fn private_text(numbers: &mut Numbers, secrets: &[String]) -> String {
+fn plant(numbers: &mut Numbers, samples: &[RuleSample]) -> Planted {
+    let Some(text) = private_text(numbers) else {
+        let sample = &samples[numbers.below(samples.len())];
+        let parts = sample.parts.iter().map(|it| &sample.text[it.clone()]);
+        return Planted {
+            text: sample.text.split_whitespace().collect::<Vec<_>>().join(" "),
+            private: parts.collect::<Vec<_>>().join(" "),
+        };
+    };
+    let private = text.clone();
+    Planted { text, private }
+}
+
+/// Returns one of 15 forms; `None` in place of the last, a sample of the guard.
+fn private_text(numbers: &mut Numbers) -> Option<String> {
     let name = numbers.made_up();
     let listed = numbers.pick(&LISTED).to_owned();
     let unlisted = numbers.pick(&UNLISTED).to_owned();
     let person = numbers.pick(&PEOPLE);
-    match numbers.below(16) {
+    let text = match numbers.below(16) {
         0 => name,
         1 => capitalized(&name),
         2 => name.to_uppercase(),
@@ -137,8 +159,9 @@ fn private_text(numbers: &mut Numbers, secrets: &[String]) -> String {
         12 => format!("{}-{}", name.to_uppercase(), 100 + numbers.below(900)),
         13 => format!("`{listed}.connect({name})`"),
         14 => format!("\"{unlisted} {person}\""),
-        _ => secrets[numbers.below(secrets.len())].clone(),
-    }
+        _ => return None,
+    };
+    Some(text)
 }
 
 fn words_of(text: &str) -> BTreeSet<String> {
@@ -153,20 +176,19 @@ fn of_a_thousand_private_questions_no_planted_word_leaves() {
     let engine = open_engine(dir.path());
     let setup = setup_of(&format!("sources = [\"packages\"]\nnames = {LISTED:?}"));
     let samples = samples_of_every_rule(34);
-    let secrets: Vec<String> = samples
-        .iter()
-        .map(|it| it.text.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
     let mut numbers = Numbers(0x1234_5678_9abc_def1);
     let (mut usable, mut leaked, mut words) = (0, Vec::new(), 0);
     let mut planted_words = BTreeSet::new();
     for at in 0..QUESTIONS {
         let template = TEMPLATES[at % TEMPLATES.len()];
-        let planted = private_text(&mut numbers, &secrets);
-        let question = template.replace("{}", &planted);
+        let planted = plant(&mut numbers, &samples);
+        let question = template.replace("{}", &planted.text);
         // Words that the template has anyway are not private.
         let own = words_of(template);
-        let secret_words: BTreeSet<String> = words_of(&planted).difference(&own).cloned().collect();
+        let secret_words: BTreeSet<String> = words_of(&planted.private)
+            .difference(&own)
+            .cloned()
+            .collect();
         planted_words.extend(secret_words.iter().cloned());
         let Some(query) = query_of(&engine, &setup, &question) else {
             continue;
