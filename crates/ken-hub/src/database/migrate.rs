@@ -47,6 +47,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0023_retention",
     "0024_opaque_people",
     "0025_federation",
+    "0026_forgotten_words",
 ];
 
 /// Statement with which a migration says that older hubs cannot serve beside it. The name of the

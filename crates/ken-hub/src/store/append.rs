@@ -8,6 +8,7 @@ use ken_remote::wire::LogCursor;
 use super::copies::LogChange;
 use super::preload::PreloadQuery;
 use super::project::LogChangeEffects;
+use super::search_index::LostTexts;
 use super::{StoreError, uuids};
 use crate::database::WorkspaceTx;
 
@@ -88,8 +89,15 @@ impl WorkspaceTx {
             run_blocking_work(move || effects.project(more)).await?
         };
         let mut end = head;
+        let lost = LostTexts::of(&resolved)?;
+        if !lost.is_empty() {
+            self.lock_search_index().await?;
+        }
         if !resolved.new.is_empty() || !resolved.only_adds() {
             end = self.write(head, &resolved, &projection).await?;
+        }
+        if !lost.is_empty() {
+            self.forget_texts(&lost).await?;
         }
         if forced || !resolved.redactions.is_empty() {
             self.forget_answers().await?;

@@ -69,6 +69,11 @@ impl TextSearchVector {
         }
     }
 
+    /// Returns the words, each once.
+    pub(super) fn into_words(self) -> Vec<String> {
+        self.words.into_keys().collect()
+    }
+
     /// Returns the number of words, including repetitions.
     pub(super) fn count(&self) -> i32 {
         i32::from(self.count)

@@ -4,6 +4,12 @@
 //! of a small workspace are. A search that had to compare more than [`FRESH_MAX`] starts indexing
 //! them in the background.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::copies::ResolvedChange;
+use super::lexemes::{EntryTextPart, TextSearchVector};
 use super::{StoreError, column};
 use crate::database::{HubDatabase, WorkspaceTx};
 use crate::ids::{OrganizationId, WorkspaceId};
@@ -59,7 +65,77 @@ impl HubDatabase {
     }
 }
 
+/// The texts that redactions take out of the log.
+#[derive(Debug, Default)]
+pub(super) struct LostTexts(BTreeSet<String>);
+
+impl LostTexts {
+    pub(super) fn of(resolved: &ResolvedChange) -> Result<Self, StoreError> {
+        let mut lost = Self::default();
+        for (before, now) in &resolved.changed {
+            if now.is_redacted() && !before.copy.is_redacted() {
+                let line: Value =
+                    serde_json::from_str(before.copy.line()).map_err(StoreError::damaged)?;
+                lost.add(&line["data"]["body"]);
+            }
+        }
+        Ok(lost)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => {
+                let _ = self.0.insert(text.clone());
+            }
+            Value::Array(items) => items.iter().for_each(|it| self.add(it)),
+            Value::Object(fields) => fields.values().for_each(|it| self.add(it)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn words(&self) -> Vec<String> {
+        let mut words = TextSearchVector::default();
+        for text in &self.0 {
+            words.add(text, EntryTextPart::Statement);
+        }
+        words.into_words()
+    }
+
+    /// Returns the texts without what follows a `#`, which in an anchor is no part of the path.
+    fn paths(&self) -> Vec<&str> {
+        let paths = self.0.iter().filter_map(|it| it.split('#').next());
+        paths.collect()
+    }
+}
+
 impl WorkspaceTx {
+    /// Waits until nobody indexes the workspace, and keeps others from it until this transaction
+    /// ends.
+    pub(super) async fn lock_search_index(&mut self) -> Result<(), StoreError> {
+        let key = self.key();
+        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 11))")
+            .bind(key)
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
+    /// Removes words and paths from the index that no live entry has any more.
+    pub(super) async fn forget_texts(&mut self, lost: &LostTexts) -> Result<(), StoreError> {
+        let key = self.key();
+        sqlx::query("SELECT ken.forget_words($1, $2, $3)")
+            .bind(key)
+            .bind(lost.words())
+            .bind(lost.paths())
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
     /// Indexes one batch of entries and returns their number.
     async fn index_batch(&mut self) -> Result<u32, StoreError> {
         let key = self.key();

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use ken_core::ledger::event::{
-    ArchiveReason, Archived, Channel, EventBody, RecordedEvent, RetractReason, Retracted, Revised,
+    ArchiveReason, Archived, BlankReason, Channel, EventBlanked, EventBody, RecordedEvent,
+    RetractReason, Retracted, Revised,
 };
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
@@ -276,6 +277,46 @@ fn a_search_of_an_indexed_workspace_reads_what_it_found() {
     });
     assert!(plan.contains("_vector_idx"), "{plan}");
     assert!(!plan.contains("->  Sort "), "{plan}");
+}
+
+#[test]
+fn redacted_words_and_paths_leave_the_index_with_the_words_of_older_wordings() {
+    let world = StoreTestEnvironment::new();
+    let mut large = LargeWorkspace::fill(world.workspace("w"), 60);
+    let mut teach = |text: &str, path: &str| {
+        let at: CodeLocation = path.parse().unwrap();
+        large
+            .scribe
+            .propose_with(EntryKind::Learning, text, |data| {
+                data.content.anchors = vec![at.into()];
+            })
+    };
+    let reworded = teach("The cache of zanzibarium retries", "src/zanzibarium/mod.rs");
+    let kept = teach("The cache of quokkadrome retries", "src/quokkadrome.rs");
+    large.append(vec![reworded.1.clone(), kept.1.clone()]);
+    assert_eq!(large.index(), 62);
+    // From here on the entry has no place, and nothing but the lists knows its first words.
+    let change = reword(&mut large.scribe, &reworded, "The cache retries");
+    large.append(vec![change]);
+    let words = "SELECT count(*) FROM ken.postings WHERE word ~ 'zanzibar|quokkadr'";
+    let paths = "SELECT count(*) FROM ken.path_places WHERE key ~ 'zanzibar|quokkadr'";
+    let lists = "SELECT count(*) FROM ken.postings";
+    assert!(0 < large.number(words) && 0 < large.number(paths));
+    let before = (large.number(lists), large.search("cache").len());
+    large.scribe.by("human:ann");
+    let orders = [&reworded, &kept].map(|(_, copy)| {
+        let order = EventBody::EventBlanked(EventBlanked {
+            event: copy.event.id,
+            reason: BlankReason::Secret,
+        });
+        large.scribe.write(Vec::new(), order)
+    });
+    large.append(orders.to_vec());
+    assert_eq!((large.number(words), large.number(paths)), (0, 0));
+    // Lists of words that others have are shorter, and not gone.
+    assert!(large.number(lists) + 8 > before.0, "{before:?}");
+    assert!(large.search("cache").len() + 2 >= before.1, "{before:?}");
+    assert!(large.recall() >= RECALL_MIN);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-pub(crate) const FILL_STATEMENTS: [&str; 21] = [
+pub(crate) const FILL_STATEMENTS: [&str; 22] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -66,6 +66,8 @@ pub(crate) const FILL_STATEMENTS: [&str; 21] = [
      INSERT INTO ken.peer_lines SELECT o, w, w, 'L-00000000', '2026-11-19', 'line', false, true, 'approved', 'decision' FROM tenants;
      INSERT INTO ken.peer_entries SELECT o, w, 'L-00000000', w, '2026-11-19', '{}', to_tsvector('ken.words', 'charging'), 1, 'm', NULL FROM tenants;
      INSERT INTO ken.peer_observations SELECT o, w, w, 1, 1000, 0, 'human:ann', 'held' FROM tenants;",
+    // 0026 adds a function and no table.
+    "SELECT 1",
 ];
 
 pub(crate) const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
