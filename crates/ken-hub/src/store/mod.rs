@@ -21,6 +21,7 @@ mod lexemes;
 mod log;
 mod overlays;
 mod peer_counts;
+mod peer_trust;
 mod peers;
 mod preload;
 mod project;
@@ -54,9 +55,10 @@ pub use fast_append::FastAppendOptions;
 pub(crate) use fast_append::are_self_contained;
 pub use log::{EntryEventCount, LogPage, LoggedEvent};
 pub use peer_counts::PeerEntryCounts;
+pub use peer_trust::PeerObservation;
 pub use peers::{
-    NewPeerRow, PeerApproval, PeerCandidate, PeerLineRow, PeerObservation, PeerRow, PeerVerdict,
-    ReplicaChange, ShownPeer,
+    NewPeerRow, PeerApproval, PeerCandidate, PeerLineRow, PeerRow, PeerVerdict, ReplicaChange,
+    ShownPeer,
 };
 pub use publications::{AudienceError, PublicationAudience, PublicationRow, PublishedLine};
 pub use quarantine::QuarantinedEvent;

@@ -6,7 +6,7 @@
 use ken_core::federation::{PeerTrust, PublicationReplica, Strikes};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
-use ken_core::values::actor::Actor;
+use ken_core::ledger::fold::fold_entry;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::time::{Date, Timestamp};
 use sqlx::Row as _;
@@ -85,6 +85,18 @@ pub struct PeerLineRow {
     pub decision: Option<RecordedEvent>,
 }
 
+impl PeerLineRow {
+    /// Returns the entry of the line with the decision about it.
+    pub fn entry(&self) -> Result<Entry, StoreError> {
+        let missing = || StoreError::damaged("a published line has no entry");
+        let id = self.copy.event.entries().next().ok_or_else(missing)?;
+        // A peer's entry has one line and at most one decision, so its fold is short.
+        let decision = self.decision.as_ref().map(|it| &it.event);
+        let entry = fold_entry(id, std::iter::once(&self.copy.event).chain(decision));
+        entry.ok_or_else(missing)
+    }
+}
+
 /// What a pull changes, written in one transaction.
 #[derive(Debug)]
 pub struct ReplicaChange {
@@ -104,15 +116,6 @@ pub struct PeerApproval {
     pub first_seen: Date,
     pub decision: RecordedEvent,
     pub entry: Entry,
-}
-
-/// One observation about a peer, in thousandths.
-#[derive(Clone, Debug)]
-pub struct PeerObservation {
-    pub alpha_milli: u32,
-    pub beta_milli: u32,
-    pub by: Actor,
-    pub why: String,
 }
 
 /// A peer whose approved entries may be shown now.
@@ -419,6 +422,7 @@ impl OrganizationTx {
             .execute(self.connection())
             .await?;
         }
+        self.show_approved_again(peer, &shown).await?;
         if !hidden.is_empty() {
             sqlx::query(
                 "DELETE FROM ken.peer_entries WHERE organization_id = $1 AND peer_id = $2 AND line = ANY ($3)",
@@ -428,6 +432,30 @@ impl OrganizationTx {
             .bind(&hidden)
             .execute(self.connection())
             .await?;
+        }
+        Ok(())
+    }
+
+    /// Lets searches find the approved entries of lines that were taken back and are published
+    /// again: a publisher that was restored may sign the same line in its new epoch.
+    async fn show_approved_again(&mut self, peer: Uuid, shown: &[Uuid]) -> Result<(), StoreError> {
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let query = "SELECT line, first_seen, event, is_published, verdict, decision FROM ken.peer_lines
+             WHERE organization_id = $1 AND peer_id = $2 AND line = ANY ($3) AND verdict = $4 AND NOT is_redacted";
+        let rows = sqlx::query(query)
+            .bind(self.id().0)
+            .bind(peer)
+            .bind(shown)
+            .bind(PeerVerdict::Approved.name())
+            .fetch_all(self.connection())
+            .await?;
+        for row in &rows {
+            let row = line_from_row(row)?;
+            let entry = row.entry()?;
+            self.insert_peer_entry(peer, (row.line, row.first_seen), &entry)
+                .await?;
         }
         Ok(())
     }
@@ -488,9 +516,6 @@ impl OrganizationTx {
         approvals: &[PeerApproval],
     ) -> Result<(), StoreError> {
         for approval in approvals {
-            let Some(row) = SearchTableRow::from_entry(&approval.entry)? else {
-                continue;
-            };
             self.decide_peer_line(
                 peer,
                 approval.line,
@@ -498,24 +523,39 @@ impl OrganizationTx {
                 &approval.decision,
             )
             .await?;
-            sqlx::query(
-                "INSERT INTO ken.peer_entries (organization_id, peer_id, entry, line, first_seen, json, words, length, model, vector)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-                 ON CONFLICT (organization_id, peer_id, entry) DO NOTHING",
-            )
-            .bind(self.id().0)
-            .bind(peer)
-            .bind(&row.entry)
-            .bind(event_uuid(approval.line))
-            .bind(approval.first_seen.to_string())
-            .bind(to_json(&approval.entry))
-            .bind(&row.words)
-            .bind(row.words.count())
-            .bind(embedding_model().id.as_ref())
-            .bind(row.vector.clone())
-            .execute(self.connection())
-            .await?;
+            self.insert_peer_entry(peer, (approval.line, approval.first_seen), &approval.entry)
+                .await?;
         }
+        Ok(())
+    }
+
+    /// Lets searches find an approved entry.
+    async fn insert_peer_entry(
+        &mut self,
+        peer: Uuid,
+        (line, first_seen): (EventId, Date),
+        entry: &Entry,
+    ) -> Result<(), StoreError> {
+        let Some(row) = SearchTableRow::from_entry(entry)? else {
+            return Ok(());
+        };
+        sqlx::query(
+            "INSERT INTO ken.peer_entries (organization_id, peer_id, entry, line, first_seen, json, words, length, model, vector)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+             ON CONFLICT (organization_id, peer_id, entry) DO NOTHING",
+        )
+        .bind(self.id().0)
+        .bind(peer)
+        .bind(&row.entry)
+        .bind(event_uuid(line))
+        .bind(first_seen.to_string())
+        .bind(to_json(entry))
+        .bind(&row.words)
+        .bind(row.words.count())
+        .bind(embedding_model().id.as_ref())
+        .bind(row.vector.clone())
+        .execute(self.connection())
+        .await?;
         Ok(())
     }
 
@@ -558,72 +598,6 @@ impl OrganizationTx {
         .execute(self.connection())
         .await?;
         Ok(())
-    }
-
-    /// Adds observations about a peer and computes its trust anew.
-    pub async fn observe_peer(
-        &mut self,
-        peer: Uuid,
-        observations: &[PeerObservation],
-    ) -> Result<PeerTrust, StoreError> {
-        let milli = |it: u32| i32::try_from(it).unwrap_or(i32::MAX);
-        for it in observations {
-            sqlx::query(
-                "INSERT INTO ken.peer_observations VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            )
-            .bind(self.id().0)
-            .bind(peer)
-            .bind(crate::clock::new_uuid_at(self.now()))
-            .bind(millis(self.now()))
-            .bind(milli(it.alpha_milli))
-            .bind(milli(it.beta_milli))
-            .bind(without_nul(&it.by.to_string()))
-            .bind(reason(&it.why))
-            .execute(self.connection())
-            .await?;
-        }
-        let query = "SELECT alpha_milli, beta_milli FROM ken.peer_observations
-             WHERE organization_id = $1 AND peer_id = $2 ORDER BY id";
-        let rows = sqlx::query(query)
-            .bind(self.id().0)
-            .bind(peer)
-            .fetch_all(self.connection())
-            .await?;
-        // In their order, because older observations fade.
-        let mut trust = PeerTrust::default();
-        for row in &rows {
-            let (alpha, beta): (i32, i32) = (column(row, 0)?, column(row, 1)?);
-            trust.observe(alpha.unsigned_abs(), beta.unsigned_abs());
-        }
-        sqlx::query(
-            "UPDATE ken.peers SET trust = $3, mean = $4 WHERE organization_id = $1 AND id = $2",
-        )
-        .bind(self.id().0)
-        .bind(peer)
-        .bind(trust.score())
-        .bind(trust.mean())
-        .execute(self.connection())
-        .await?;
-        Ok(trust)
-    }
-
-    /// Returns whether an observation with this reason was made since a time.
-    pub async fn has_observation_since(
-        &mut self,
-        peer: Uuid,
-        why: &str,
-        since: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let query = "SELECT EXISTS (SELECT FROM ken.peer_observations
-             WHERE organization_id = $1 AND peer_id = $2 AND why = $3 AND $4 <= at)";
-        let row = sqlx::query(query)
-            .bind(self.id().0)
-            .bind(peer)
-            .bind(reason(why))
-            .bind(millis(since))
-            .fetch_one(self.connection())
-            .await?;
-        column(&row, 0)
     }
 
     /// Suspends a peer, or ends its suspension and forgets its strikes.
@@ -769,7 +743,7 @@ fn hops(row: &PgRow, at: usize) -> Result<u8, StoreError> {
 }
 
 /// Returns a reason as it is stored.
-fn reason(text: &str) -> String {
+pub(super) fn reason(text: &str) -> String {
     let text = without_nul(text);
     text[..text.floor_char_boundary(REASON_BYTES_MAX)].to_owned()
 }

@@ -352,6 +352,18 @@ impl FederatedHub {
         self.search(query)["peers"].as_array().map_or(0, Vec::len)
     }
 
+    /// Redacts an event about an entry, as a person does with a clone.
+    pub(crate) fn redact(&self, entry: EntryId, event: EventId) {
+        let mut scribe = EventWriter::new(9);
+        scribe.by("human:ann");
+        scribe.now = Timestamp::from_millis(NOW);
+        let order = EventBody::EventBlanked(EventBlanked {
+            event,
+            reason: BlankReason::Secret,
+        });
+        self.append(vec![scribe.about(entry, order)]);
+    }
+
     fn set_clock(&self, at: Timestamp) {
         self.hub.app.clock.set(at);
     }
@@ -449,15 +461,7 @@ fn an_order_removes_the_words_from_every_table_and_every_answer() {
     let place = acme.update().place.expect("a place");
     let batch = format!("{}/{}.json", place.epoch, place.number);
     assert!(acme.file(&batch).text().contains("jitter"));
-    let mut scribe = EventWriter::new(9);
-    scribe.by("human:ann");
-    scribe.now = Timestamp::from_millis(NOW);
-    let blank = EventBody::EventBlanked(EventBlanked {
-        event: proposal,
-        reason: BlankReason::Secret,
-    });
-    let redaction = scribe.about(entry, blank);
-    acme.append(vec![redaction]);
+    acme.redact(entry, proposal);
     let served = acme.file(&batch);
     assert_eq!(served.status, 200);
     assert!(!served.text().contains("jitter"), "{}", served.text());
@@ -714,45 +718,6 @@ fn a_hub_never_publishes_what_came_from_a_peer() {
     let review = review_publication(database, &services, beta.hub.acme.organization, "partners");
     let review = beta.hub.runtime.block_on(review).expect("a review");
     assert!(review.waiting.is_empty() && review.approved.is_empty());
-}
-
-#[test]
-fn a_restored_database_begins_a_new_epoch_and_forks_nothing() {
-    let acme = FederatedHub::start(PublicationAudience::Public);
-    let beta = FederatedHub::start(PublicationAudience::Public);
-    acme.publish(1, RETRIES);
-    beta.subscribe("acme", &acme, 1);
-    beta.pull("acme");
-    beta.approve_all("acme");
-    let dump = acme.hub.database.sql(
-        "CREATE TABLE public.dump_b AS SELECT * FROM ken.publication_batches;
-         CREATE TABLE public.dump_l AS SELECT * FROM ken.publication_lines;
-         CREATE TABLE public.dump_p AS SELECT * FROM ken.publications",
-    );
-    drop(dump);
-    // Published after the dump, so the restored database does not know it, and a reader does.
-    let (entry, _) = acme.publish(
-        2,
-        "Close a channel from the sending side to end a worker loop",
-    );
-    beta.pull("acme");
-    acme.hub.database.sql(
-        "DELETE FROM ken.publications; INSERT INTO ken.publications SELECT * FROM public.dump_p;
-         INSERT INTO ken.publication_batches SELECT * FROM public.dump_b;
-         INSERT INTO ken.publication_lines SELECT * FROM public.dump_l",
-    );
-    let update = acme.update();
-    assert!(update.new_epoch);
-    let pulled = beta.pull("acme");
-    assert_eq!(
-        (pulled.stopped, pulled.new),
-        (None, 0),
-        "the same words are the same lines"
-    );
-    assert_eq!(beta.approve_all("acme"), 1, "{entry} waited all the time");
-    assert_eq!(beta.foreign("bound retries of idempotent requests"), 1);
-    let peers = beta.hub.get("/v1/peers", &beta.hub.acme.curator).json();
-    assert_eq!(peers["items"][0]["suspended"], Value::Null);
 }
 
 #[test]

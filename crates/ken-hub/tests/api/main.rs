@@ -13,6 +13,7 @@ mod exports;
 mod federation;
 mod federation_faults;
 mod federation_network;
+mod federation_restore;
 mod four_eyes;
 mod hostile;
 mod hub;

@@ -301,7 +301,7 @@ fn redacted_words_and_paths_leave_the_index_with_the_words_of_older_wordings() {
     let words = "SELECT count(*) FROM ken.postings WHERE word ~ 'zanzibar|quokkadr'";
     let paths = "SELECT count(*) FROM ken.path_places WHERE key ~ 'zanzibar|quokkadr'";
     let lists = "SELECT count(*) FROM ken.postings";
-    assert!(0 < large.number(words) && 0 < large.number(paths));
+    assert!(large.number(words) > 0 && large.number(paths) > 0);
     let before = (large.number(lists), large.search("cache").len());
     large.scribe.by("human:ann");
     let orders = [&reworded, &kept].map(|(_, copy)| {

@@ -146,7 +146,8 @@ ones, and the command is refused while a hub runs that did not find the database
 first revoke again what was revoked since the backup.
 
 The backup also brings back what was erased or redacted since, and lacks the holds and blocks placed
-since: repeat them before you start the hub.";
+since: repeat them before you start the hub. It serves the words of its publications again, too, until
+you run `ken hub publication update`.";
 
 /// `ken hub accept-restore`.
 #[derive(Debug, Args)]

@@ -68,6 +68,32 @@ pub struct PublicationMemory {
     /// Everything that was ever taken back. A restored database may have lost some of it.
     #[serde(default)]
     pub orders: Vec<SignedManifest>,
+    /// Every published line that was not redacted. A restored database may lack some of them, and
+    /// then still has to take their words back when a source is redacted.
+    #[serde(default)]
+    pub lines: BTreeMap<EventId, LineOrigin>,
+}
+
+/// Where the words of a published line come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineOrigin {
+    /// Id of the workspace.
+    workspace: String,
+    sources: Vec<EventId>,
+}
+
+impl PublicationMemory {
+    /// Adds the orders and lines of new batches, and drops lines that were redacted.
+    fn add(&mut self, batches: &[SignedManifest], lines: Vec<PublishedLine>, gone: &[EventId]) {
+        let new = batches.iter().filter(|it| it.manifest.has_orders());
+        self.orders.extend(new.cloned());
+        self.lines.extend(lines.into_iter().map(|it| {
+            let (workspace, sources) = (it.workspace.0.to_string(), it.sources);
+            (it.copy.event.id, LineOrigin { workspace, sources })
+        }));
+        self.lines.retain(|id, _| !gone.contains(id));
+    }
 }
 
 /// Request for a new publication.
@@ -213,11 +239,13 @@ pub async fn update_publication(
     by: AuditActor<'_>,
 ) -> Result<PublicationUpdate, HubFederationError> {
     let review = review_publication(database, services, organization, name).await?;
-    let update = write_update(database, (organization, name), &review.approved, signer, by).await?;
+    let lost = redacted_while_lost(database, (organization, name), signer).await?;
+    let wanted = (&review.approved[..], &lost);
+    let update = write_update(database, (organization, name), wanted, signer, by).await?;
     // Reading every workspace takes long, so a redaction may be committed meanwhile. It finds no
     // line of this update to remove words from, so its sources are looked up again.
     if blank_redacted(database, organization, name).await? {
-        let again = write_update(database, (organization, name), &review.approved, signer, by);
+        let again = write_update(database, (organization, name), wanted, signer, by);
         let again = again.await?;
         return Ok(PublicationUpdate {
             redacted: update.redacted + again.redacted,
@@ -239,7 +267,8 @@ pub async fn close_publication(
     signer: &dyn ManifestSigner,
     by: AuditActor<'_>,
 ) -> Result<PublicationUpdate, HubFederationError> {
-    let update = write_update(database, (organization, name), &[], signer, by).await?;
+    let lost = redacted_while_lost(database, (organization, name), signer).await?;
+    let update = write_update(database, (organization, name), (&[], &lost), signer, by).await?;
     let mut tx = database.begin_organization(organization).await?;
     let lines = tx.line_sources(name).await?;
     let lines: Vec<EventId> = lines.into_iter().map(|(line, ..)| line).collect();
@@ -290,11 +319,12 @@ pub async fn read_publication_file(
     Ok(text)
 }
 
-/// Brings the stored log up to date with these wordings, in one transaction.
+/// Brings the stored log up to date with these wordings, in one transaction. `lost` are lines to
+/// redact that the database does not know.
 async fn write_update(
     database: &HubDatabase,
     (organization, name): (OrganizationId, &str),
-    approved: &[HubWaitingExport],
+    (approved, lost): (&[HubWaitingExport], &BTreeSet<EventId>),
     signer: &dyn ManifestSigner,
     by: AuditActor<'_>,
 ) -> Result<PublicationUpdate, HubFederationError> {
@@ -337,7 +367,8 @@ async fn write_update(
     // Above every known epoch, also if the clock was set back: receivers refuse a lower one.
     let new_epoch = (head != memory.last).then(|| now.millis().max(latest.map_or(0, |it| it + 1)));
     let wordless: BTreeSet<EventId> = tx.wordless_lines(name).await?.into_iter().collect();
-    let redact = wordless.difference(log.redacted()).copied().collect();
+    let redact = wordless.union(lost).copied();
+    let redact = redact.filter(|it| !log.redacted().contains(it)).collect();
     let secret = signer.secret(&publication.name);
     let secret = secret.map_err(HubFederationError::Signing)?;
     let plan = plan_update(
@@ -366,8 +397,7 @@ async fn write_update(
     // signs another batch for the same place.
     memory.last.clone_from(&update.place);
     memory.orders = orders;
-    let new = batches.iter().filter(|it| it.manifest.has_orders());
-    memory.orders.extend(new.cloned());
+    memory.add(&batches, lines, &gone);
     let remembered = signer.remember(&publication.name, &memory);
     remembered.map_err(HubFederationError::Signing)?;
     tx.commit().await?;
@@ -487,6 +517,43 @@ async fn blank_redacted(
     let mut tx = database.begin_organization(organization).await?;
     let lines = tx.line_sources(name).await?;
     tx.rollback().await?;
+    let gone = lines_of_redacted(database, organization, lines).await?;
+    let mut tx = database.begin_organization(organization).await?;
+    let blanked = tx.redact_published(name, &gone).await?;
+    tx.commit().await?;
+    Ok(blanked > 0)
+}
+
+/// Returns the lines that the signer remembers, that the database lacks since it was restored, and
+/// whose sources were redacted.
+async fn redacted_while_lost(
+    database: &HubDatabase,
+    (organization, name): (OrganizationId, &str),
+    signer: &dyn ManifestSigner,
+) -> Result<BTreeSet<EventId>, HubFederationError> {
+    let publication: Tag = parse_name(name)?;
+    let memory = signer.memory(&publication);
+    let mut lines = memory.map_err(HubFederationError::Signing)?.lines;
+    let mut tx = database.begin_organization(organization).await?;
+    for (line, ..) in tx.line_sources(name).await? {
+        let _ = lines.remove(&line);
+    }
+    tx.rollback().await?;
+    let lines = lines.into_iter().map(|(line, it)| {
+        let workspace = it.workspace.parse().map_err(StoreError::damaged)?;
+        Ok((line, WorkspaceId(workspace), it.sources))
+    });
+    let lines: Vec<_> = lines.collect::<Result<_, StoreError>>()?;
+    let gone = lines_of_redacted(database, organization, lines).await?;
+    Ok(gone.into_iter().collect())
+}
+
+/// Returns the lines with a redacted source.
+async fn lines_of_redacted(
+    database: &HubDatabase,
+    organization: OrganizationId,
+    lines: Vec<(EventId, WorkspaceId, Vec<EventId>)>,
+) -> Result<Vec<EventId>, HubFederationError> {
     let mut by_workspace: BTreeMap<WorkspaceId, Vec<(EventId, Vec<EventId>)>> = BTreeMap::new();
     for (line, workspace, sources) in lines {
         by_workspace
@@ -506,10 +573,7 @@ async fn blank_redacted(
         let due = lines.iter().filter(|(_, sources)| is_due(sources));
         gone.extend(due.map(|(line, _)| *line));
     }
-    let mut tx = database.begin_organization(organization).await?;
-    let blanked = tx.redact_published(name, &gone).await?;
-    tx.commit().await?;
-    Ok(blanked > 0)
+    Ok(gone)
 }
 
 /// Adds the entries of one workspace to a review.

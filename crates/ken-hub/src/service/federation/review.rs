@@ -223,12 +223,8 @@ async fn find(
 
 /// Returns the entry of a line with the decision about it.
 fn peer_entry(row: &PeerLineRow) -> Result<PeerEntry, StoreError> {
-    let missing = || StoreError::damaged("a published line has no entry");
-    let id = row.copy.event.entries().next().ok_or_else(missing)?;
-    // A peer's entry has one line and at most one decision, so its fold is short.
-    let decision = row.decision.as_ref().map(|it| &it.event);
-    let entry = fold_entry(id, std::iter::once(&row.copy.event).chain(decision));
-    let entry = entry.ok_or_else(missing)?;
+    let missing = || StoreError::damaged("a published line has no words");
+    let entry = row.entry()?;
     let artifact = PromotionArtifact::from_entry(&entry).ok_or_else(missing)?;
     Ok(PeerEntry {
         artifact: artifact.digest(),
