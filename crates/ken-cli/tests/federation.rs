@@ -238,6 +238,17 @@ fn a_review_shows_every_word_that_an_approval_covers() {
     }
 }
 
+/// Redacts the event that added an entry.
+fn redact(env: &TestEnvironment, id: &str) {
+    let log = env.run(["log", id, "--format", "json"]).success();
+    let first = log.stdout.lines().next().expect("an event");
+    let first: Value = serde_json::from_str(first).expect("JSON");
+    let event = first["id"].as_str().expect("an id");
+    let _ = env
+        .run(["ledger", "redact", event, "--reason", "secret"])
+        .success();
+}
+
 #[test]
 fn an_order_removes_the_words_from_every_file() {
     let acme = publisher();
@@ -247,19 +258,7 @@ fn an_order_removes_the_words_from_every_file() {
     let _ = approve(&reader);
     assert!(contains(&peers(&reader), "idempotent"));
 
-    let log = acme.env.run(["log", &id, "--format", "json"]).success();
-    let first = log
-        .stdout
-        .lines()
-        .map(|it| serde_json::from_str::<Value>(it).unwrap());
-    let event = first
-        .map(|it| it["id"].as_str().unwrap().to_owned())
-        .next()
-        .unwrap();
-    let _ = acme
-        .env
-        .run(["ledger", "redact", &event, "--reason", "secret"])
-        .success();
+    redact(&acme.env, &id);
     assert_eq!(acme.update()["redacted"], 1);
     assert!(!contains(Path::new(&acme.folder), "idempotent"));
     // Orders are applied in every state of a peer.
@@ -406,6 +405,26 @@ fn a_folder_that_went_back_begins_a_new_epoch_and_forks_nothing() {
         1,
         "the approval still counts"
     );
+}
+
+#[test]
+fn a_redaction_reaches_lines_that_a_restored_folder_lost() {
+    let acme = publisher();
+    let id = add(&acme.env, RETRIES, &[]);
+    acme.publish(&id);
+    let reader = acme.reader();
+    let _ = approve(&reader);
+    let _ = fs::remove_dir_all(&acme.folder);
+    // The new epoch is signed without the entry, so no file names its line any more.
+    let retract = ["retract", &id, "--reason", "obsolete"];
+    let _ = acme.env.run(retract).success();
+    assert_eq!(acme.update()["new_epoch"], true);
+    let _ = pull(&reader).success();
+    assert!(contains(&peers(&reader), "idempotent"), "hidden, but there");
+    redact(&acme.env, &id);
+    assert_eq!(acme.update()["redacted"], 1);
+    assert_eq!(pull(&reader).json()["redacted"], 1);
+    assert!(!contains(&peers(&reader), "idempotent"));
 }
 
 #[test]

@@ -510,7 +510,9 @@ fn redacted_lines(
         Some(sources) => sources.iter().any(|it| redacted.contains(it)),
         None => !produced.contains(id) && !log.withdrawn().contains_key(id),
     };
-    let lines = log.lines().map(|(id, _)| id);
+    // Readers may have lines that a restored folder lacks.
+    let remembered = publication.sources.keys().copied();
+    let lines = log.lines().map(|(id, _)| id).chain(remembered);
     Ok(lines
         .filter(|id| !log.redacted().contains(id) && is_due(id))
         .collect())
