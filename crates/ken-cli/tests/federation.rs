@@ -238,6 +238,16 @@ fn a_review_shows_every_word_that_an_approval_covers() {
     }
 }
 
+/// Returns a publisher with one entry, its id, and a reader that approved it.
+fn approved_by_a_reader() -> (Acme, String, TestEnvironment) {
+    let acme = publisher();
+    let id = add(&acme.env, RETRIES, &[]);
+    acme.publish(&id);
+    let reader = acme.reader();
+    let _ = approve(&reader);
+    (acme, id, reader)
+}
+
 /// Redacts the event that added an entry.
 fn redact(env: &TestEnvironment, id: &str) {
     let log = env.run(["log", id, "--format", "json"]).success();
@@ -251,11 +261,7 @@ fn redact(env: &TestEnvironment, id: &str) {
 
 #[test]
 fn an_order_removes_the_words_from_every_file() {
-    let acme = publisher();
-    let id = add(&acme.env, RETRIES, &[]);
-    acme.publish(&id);
-    let reader = acme.reader();
-    let _ = approve(&reader);
+    let (acme, id, reader) = approved_by_a_reader();
     assert!(contains(&peers(&reader), "idempotent"));
 
     redact(&acme.env, &id);
@@ -269,11 +275,7 @@ fn an_order_removes_the_words_from_every_file() {
 
 #[test]
 fn what_is_withdrawn_suspended_stale_or_removed_is_not_shown() {
-    let acme = publisher();
-    let id = add(&acme.env, RETRIES, &[]);
-    acme.publish(&id);
-    let reader = acme.reader();
-    let _ = approve(&reader);
+    let (acme, id, reader) = approved_by_a_reader();
     let _ = reader.run(["remote", "peer", "suspend", "acme"]).success();
     assert_eq!(foreign(&reader, "bound retries"), 0);
     let _ = reader.run(["remote", "peer", "resume", "acme"]).success();
@@ -390,11 +392,7 @@ fn a_lesson_travels_with_its_dependency() {
 
 #[test]
 fn a_folder_that_went_back_begins_a_new_epoch_and_forks_nothing() {
-    let acme = publisher();
-    let id = add(&acme.env, RETRIES, &[]);
-    acme.publish(&id);
-    let reader = acme.reader();
-    let _ = approve(&reader);
+    let (acme, _, reader) = approved_by_a_reader();
     let _ = fs::remove_dir_all(&acme.folder);
     assert_eq!(acme.update()["new_epoch"], true);
     let pulled = pull(&reader).success().json();
@@ -409,11 +407,7 @@ fn a_folder_that_went_back_begins_a_new_epoch_and_forks_nothing() {
 
 #[test]
 fn a_redaction_reaches_lines_that_a_restored_folder_lost() {
-    let acme = publisher();
-    let id = add(&acme.env, RETRIES, &[]);
-    acme.publish(&id);
-    let reader = acme.reader();
-    let _ = approve(&reader);
+    let (acme, id, reader) = approved_by_a_reader();
     let _ = fs::remove_dir_all(&acme.folder);
     // The new epoch is signed without the entry, so no file names its line any more.
     let retract = ["retract", &id, "--reason", "obsolete"];

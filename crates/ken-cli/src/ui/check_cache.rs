@@ -21,7 +21,7 @@ use ken_ui::view::{HealthView, ImpactView, InboxItem, PeopleView};
 use super::{entries, health, runs};
 use crate::failure::CommandFailure;
 
-/// Time after which the code is checked again.
+/// Minimum time after which the code is checked again.
 const CHECK_MAX_AGE: Duration = Duration::from_secs(2);
 
 /// Minimum time between two checks, as a multiple of the time of the first: checks in the

@@ -78,14 +78,20 @@ fn a_quarantine_is_undone_by_a_release() {
     });
 }
 
-#[test]
-fn still_true_is_undone_with_its_anchors_and_keeps_its_citation() {
+/// Returns a repository with an entry whose code changed.
+fn changed_code() -> (Repository, Engine, EntryId) {
     let repository = Repository::new();
     repository.write("a.rs", "fn a() -> u8 { 1 }\n");
     repository.commit("code");
     let mut engine = repository.engine();
     let id = repository.learn(&mut engine, "It returns a number.", &["a.rs#a"]);
     repository.write("a.rs", "fn a() -> u8 { 2 }\n");
+    (repository, engine, id)
+}
+
+#[test]
+fn still_true_is_undone_with_its_anchors_and_keeps_its_citation() {
+    let (repository, _, id) = changed_code();
     let kept = ["a citation (provenance is append-only)"];
     check_round_trip(&repository, id, &kept, |engine| {
         let citation = "pr:143".parse().unwrap();
@@ -97,12 +103,7 @@ fn still_true_is_undone_with_its_anchors_and_keeps_its_citation() {
 
 #[test]
 fn still_true_is_said_undone_and_said_again_within_a_second() {
-    let repository = Repository::new();
-    repository.write("a.rs", "fn a() -> u8 { 1 }\n");
-    repository.commit("code");
-    let mut engine = repository.engine();
-    let id = repository.learn(&mut engine, "It returns a number.", &["a.rs#a"]);
-    repository.write("a.rs", "fn a() -> u8 { 2 }\n");
+    let (repository, mut engine, id) = changed_code();
     let by = &repository.by;
     let citation: CitationSource = "pr:143".parse().unwrap();
     let _ = engine

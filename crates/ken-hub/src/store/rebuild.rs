@@ -207,9 +207,9 @@ impl WorkspaceTx {
 
     async fn delete_projections(&mut self) -> Result<(), StoreError> {
         let key = self.key();
+        // Rows of a batch that is being indexed would survive otherwise.
+        self.lock_search_index().await?;
         for delete in [
-            // Waits for a batch that is being indexed: its rows would survive otherwise.
-            "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 11))",
             "DELETE FROM ken.segments WHERE workspace_id = $1",
             "DELETE FROM ken.postings WHERE workspace_id = $1",
             "DELETE FROM ken.path_places WHERE workspace_id = $1",

@@ -92,7 +92,9 @@ impl PublicationMemory {
             let (workspace, sources) = (it.workspace.0.to_string(), it.sources);
             (it.copy.event.id, LineOrigin { workspace, sources })
         }));
-        self.lines.retain(|id, _| !gone.contains(id));
+        for id in gone {
+            let _ = self.lines.remove(id);
+        }
     }
 }
 
