@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::audit_chain::{ChainEnd, ChainProblem, ChainProblemKind, VerifiedChain, uuid_text};
-use super::{DatabaseError, HubDatabase, OrganizationTx};
+use super::{AdvisoryLock, DatabaseError, HubDatabase, OrganizationTx};
 use crate::config::{AuditPublicKey, AuditSigningKey};
 use crate::ids::OrganizationId;
 
@@ -78,9 +78,9 @@ impl OrganizationTx {
         key: &AuditSigningKey,
     ) -> Result<Option<AuditCheckpoint>, DatabaseError> {
         // Two hubs must not sign the same number.
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 14))")
-            .bind(self.id().0)
-            .execute(self.connection())
+        let organization = self.id().0;
+        AdvisoryLock::AuditCheckpoints
+            .take(self.connection(), organization)
             .await?;
         let signed = self.audit_positions(SIGNED).await?;
         let is_new = |end: &ChainEnd| signed.get(&end.chain).is_none_or(|it| *it < end.number);

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::audit::{AuditAction, AuditActor};
 use super::directory::{WORKSPACE_COLUMNS, name, workspace_row};
 use super::{
-    DatabaseError, HubDatabase, HubName, OrganizationTx, WorkspaceRow, is_unique_violation, millis,
-    timestamp,
+    AdvisoryLock, DatabaseError, HubDatabase, HubName, OrganizationTx, WorkspaceRow,
+    is_unique_violation, millis, timestamp,
 };
 use crate::ids::{OrganizationId, WorkspaceId};
 
@@ -111,9 +111,8 @@ impl OrganizationTx {
         let (organization, now) = (self.id(), self.now());
         let erase_at = erasure_time(now);
         // Waits for transactions on the workspace and keeps new ones out, like an eviction.
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 9))")
-            .bind(workspace.id.0)
-            .execute(self.connection())
+        AdvisoryLock::Workspace
+            .take(self.connection(), workspace.id.0)
             .await?;
         self.show_removed(true).await?;
         // Without `folded` the first read after a restoration rebuilds and publishes its entries.

@@ -12,7 +12,9 @@ use ken_core::values::time::Timestamp;
 use uuid::Uuid;
 
 use super::audit::{AuditAction, AuditActor};
-use super::{DatabaseError, OrganizationTx, WorkspaceTx, millis, timestamp, without_nul};
+use super::{
+    AdvisoryLock, DatabaseError, OrganizationTx, WorkspaceTx, millis, timestamp, without_nul,
+};
 
 /// What a retention rule is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,15 +149,11 @@ impl OrganizationTx {
         // The erasure of a person holds the organization's lock; shared, because holds of two
         // workspaces do not concern each other.
         if scope != organization {
-            sqlx::query("SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 12))")
-                .bind(organization)
-                .execute(self.connection())
+            AdvisoryLock::Holds
+                .share(self.connection(), organization)
                 .await?;
         }
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 12))")
-            .bind(scope)
-            .execute(self.connection())
-            .await?;
+        AdvisoryLock::Holds.take(self.connection(), scope).await?;
         let insert =
             "INSERT INTO ken.holds (organization_id, id, scope, reason, placed_by, placed_at)
              VALUES ($1, $2, $3, $4, $5, $6)";
@@ -231,11 +229,9 @@ impl WorkspaceTx {
         let (organization, workspace) = (self.organization().0, self.key());
         // Both, because a hold is placed on either. The organization always comes first: with one
         // order, two transactions cannot wait for each other.
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 12)), pg_advisory_xact_lock(uuid_hash_extended($2, 12))")
-            .bind(organization)
-            .bind(workspace)
-            .execute(self.connection())
-            .await?;
+        for of in [organization, workspace] {
+            AdvisoryLock::Holds.take(self.connection(), of).await?;
+        }
         let query = sqlx::query_scalar("SELECT ken.is_held($1, $2)");
         let bound = query.bind(organization).bind(workspace);
         Ok(bound.fetch_one(self.connection()).await?)

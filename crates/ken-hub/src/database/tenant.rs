@@ -6,7 +6,7 @@ use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::transaction::Transaction;
-use super::{DatabaseError, HubDatabase};
+use super::{AdvisoryLock, DatabaseError, HubDatabase};
 use crate::ids::{OrganizationId, WorkspaceId};
 
 /// The caller that brings events to the hub. The author of an event may be another actor.
@@ -111,10 +111,7 @@ impl WorkspaceTx {
         organization: OrganizationId,
         workspace: WorkspaceId,
     ) -> Result<Self, DatabaseError> {
-        let lock = format!(
-            "SELECT pg_advisory_xact_lock(uuid_hash_extended('{}', 9)); ",
-            workspace.0.hyphenated()
-        );
+        let lock = AdvisoryLock::Workspace.statement(workspace.0);
         let no_query = EagerQuery::default();
         let entered = Self::enter(database, organization, workspace, (&lock, &no_query));
         let (tx, ..) = entered.await?;
@@ -131,7 +128,7 @@ impl WorkspaceTx {
     ) -> Result<(Self, ProjectionState, Vec<PgRow>), DatabaseError> {
         // The ids are formatted from numbers, so they cannot contain SQL.
         let enter = format!(
-            "{before}SELECT ken.enter('{}', '{}') AS entered; {}",
+            "{before} SELECT ken.enter('{}', '{}') AS entered; {}",
             organization.0.hyphenated(),
             workspace.0.hyphenated(),
             query.sql

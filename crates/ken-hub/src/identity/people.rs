@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use super::{IdentityError, accounts, sign_ins, tokens};
 use crate::clock::random_u128;
-use crate::database::{OrganizationTx, millis, timestamp, without_nul};
+use crate::database::{AdvisoryLock, OrganizationTx, millis, timestamp, without_nul};
 
 /// Maximum length of a person's name in characters.
 pub const NAME_CHARS_MAX: usize = 200;
@@ -202,9 +202,9 @@ async fn id_of_subject(
 /// Takes the lock under which a hold is placed, and returns whether a hold keeps anything of the
 /// organization: its people are named in every workspace.
 pub async fn is_held(tx: &mut OrganizationTx) -> Result<bool, IdentityError> {
-    sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 12))")
-        .bind(tx.id().0)
-        .execute(tx.connection())
+    let organization = tx.id().0;
+    AdvisoryLock::Holds
+        .take(tx.connection(), organization)
         .await?;
     Ok(tx.is_held(None).await?)
 }

@@ -11,7 +11,9 @@ use super::workspace_roles::RoleColumns;
 use super::{AuthenticatedCaller, IdentityError, TokenSecret, WorkspaceRoles, accounts};
 use crate::clock::new_uuid_at;
 use crate::config::QuotaExceeded;
-use crate::database::{DatabaseError, HubDatabase, OrganizationTx, millis, timestamp};
+use crate::database::{
+    AdvisoryLock, DatabaseError, HubDatabase, OrganizationTx, millis, timestamp,
+};
 use crate::ids::{OrganizationId, Role, RoleMismatch, WorkspaceId};
 
 /// Maximum length of a token's name in characters.
@@ -523,9 +525,9 @@ pub async fn expiry(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<Timestam
 /// Lets changes of an organization's tokens happen one after the other, until the transaction ends:
 /// a token that is issued while its actor's tokens are revoked would stay.
 pub(crate) async fn lock(tx: &mut OrganizationTx) -> Result<(), IdentityError> {
-    sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 14))")
-        .bind(tx.id().0)
-        .execute(tx.connection())
+    let organization = tx.id().0;
+    AdvisoryLock::Tokens
+        .take(tx.connection(), organization)
         .await?;
     Ok(())
 }

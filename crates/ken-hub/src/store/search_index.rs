@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::copies::ResolvedChange;
 use super::lexemes::{EntryTextPart, TextSearchVector};
 use super::{StoreError, column};
-use crate::database::{HubDatabase, WorkspaceTx};
+use crate::database::{AdvisoryLock, HubDatabase, WorkspaceTx};
 use crate::ids::{OrganizationId, WorkspaceId};
 
 /// Entries that a search compares one by one. A workspace that never had more has no index, and
@@ -117,9 +117,8 @@ impl WorkspaceTx {
     /// ends.
     pub(super) async fn lock_search_index(&mut self) -> Result<(), StoreError> {
         let key = self.key();
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 11))")
-            .bind(key)
-            .execute(self.connection())
+        AdvisoryLock::SearchIndex
+            .take(self.connection(), key)
             .await?;
         Ok(())
     }
