@@ -210,6 +210,9 @@ fn a_backup_is_restored_verified_and_drilled_and_its_tokens_wait_for_the_operato
     assert!(listed.stdout.contains("human:ada@example.org"), "{listed}");
     let accepted = run_hub(target.url(), &["accept-restore", "--keep-tokens"]);
     assert_eq!(accepted.exit, 0, "{accepted}");
+    let noted = run_hub(target.url(), &["audit", ORGANIZATION, "--json"]);
+    assert!(noted.stdout.contains("restore.accepted"), "{noted}");
+    assert!(noted.stdout.contains("tokens kept"), "{noted}");
     let url = format!("http://{}/{WORKSPACE}", hub.address());
     let token = site_token(target.url());
     let two = site.create_clone_as(2, &site.token("reader", "human:eve@example.org"));

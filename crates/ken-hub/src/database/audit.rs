@@ -86,6 +86,8 @@ pub enum AuditAction {
     /// The grace period of a removed organization was ended.
     OrganizationPurged,
     OrganizationErased,
+    /// The database was restored from a backup, and an operator accepted it.
+    RestoreAccepted,
     QuotaChanged,
     SignersChanged,
     WorkspaceCreated,
@@ -245,6 +247,7 @@ impl AuditAction {
             Self::OrganizationRestored => "organization.restored",
             Self::OrganizationPurged => "organization.purged",
             Self::OrganizationErased => "organization.erased",
+            Self::RestoreAccepted => "restore.accepted",
             Self::QuotaChanged => "quota.changed",
             Self::SignersChanged => "signers.changed",
             Self::WorkspaceCreated => "workspace.created",
