@@ -232,11 +232,15 @@ pub(crate) fn render_due(engine: &mut Engine) -> Result<usize, EngineError> {
         engine.views.load_due(&dir)?;
     }
     let mut seen = take_seen(engine, &dir);
-    if engine.views.all_due {
-        remove_redacted_files(engine, &dir, &mut seen)?;
+    let all_due = engine.views.all_due;
+    let due = take_due_entries(engine)?;
+    let redacted = redacted_entries(&due);
+    if all_due || !redacted.is_empty() {
+        let is_due = |id| all_due || redacted.contains(&id);
+        remove_redacted_files(engine, &dir, &mut seen, is_due)?;
     }
     let mut written = 0;
-    for entry in take_due_entries(engine)? {
+    for entry in due {
         written += usize::from(render_entry(engine, &dir, &entry, &mut seen)?);
         engine.views.lists_outdated = true;
     }
@@ -336,6 +340,8 @@ pub(crate) fn render_all(engine: &mut Engine) -> Result<usize, EngineError> {
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     })?;
+    let redacted = redacted_entries(&entries);
+    remove_redacted_files(engine, &dir, &mut seen, |id| redacted.contains(&id))?;
     for entry in &entries {
         written += usize::from(render_entry(engine, &dir, entry, &mut seen)?);
     }
@@ -369,11 +375,8 @@ pub(crate) fn render_entry(
     entry: &Entry,
     seen: &mut SeenFiles,
 ) -> Result<bool, EngineError> {
-    // Without content there is no file name, so the old file is found by its id.
+    // Without content there is no file name.
     let Some(name) = entry.file_name() else {
-        if entry.history.blanked > 0 {
-            remove_redacted_files(engine, dir, seen)?;
-        }
         return Ok(false);
     };
     let path = format!("{ENTRIES_DIR}/{name}");
@@ -401,17 +404,29 @@ pub(crate) fn render_entry(
     Ok(changed)
 }
 
-/// Removes the files of entries whose proposal was redacted: text and file name quote it.
+/// Returns the entries that have no file name because an event was redacted.
+fn redacted_entries(entries: &[Entry]) -> BTreeSet<EntryId> {
+    let redacted = entries
+        .iter()
+        .filter(|it| it.history.blanked > 0 && it.file_name().is_none());
+    redacted.map(|it| it.id).collect()
+}
+
+/// Removes the files of entries whose proposal was redacted: text and file name quote it. The files
+/// are found by the ids in their names, of which `is_due` selects some.
 fn remove_redacted_files(
     engine: &Engine,
     dir: &RealDir,
     seen: &mut SeenFiles,
+    is_due: impl Fn(EntryId) -> bool,
 ) -> Result<(), EngineError> {
     let listing = dir
         .list(ENTRIES_DIR)
         .map_err(DiskError::on("list", ENTRIES_DIR))?;
     for (name, _) in listing {
-        remove_if_redacted(engine, dir, &name, seen)?;
+        if id_from_file_name(&name).is_some_and(&is_due) {
+            remove_if_redacted(engine, dir, &name, seen)?;
+        }
     }
     Ok(())
 }
@@ -495,8 +510,12 @@ pub(crate) fn may_replace(
     if known && reading.machine_is_rendered {
         return Ok(true);
     }
-    let blanked = verify::redacted_ids(engine)?;
-    Ok(reading.revision.iter().any(|id| blanked.contains(id)))
+    for id in &reading.revision {
+        if engine.index.is_redacted(*id)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns a source in a file that no event of its entry cites: a person added it, or the event is

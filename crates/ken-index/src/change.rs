@@ -288,7 +288,7 @@ fn resolve_copy(
 }
 
 /// Returns whether a redaction event or this machine's list redacts `id`.
-fn is_redacted(db: &Connection, id: EventId) -> Result<bool, IndexError> {
+pub(crate) fn is_redacted(db: &Connection, id: EventId) -> Result<bool, IndexError> {
     let mut statement = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM orders WHERE target = ?1)
              OR EXISTS (SELECT 1 FROM remembered WHERE event = ?1)",

@@ -229,6 +229,11 @@ impl Index {
         })
     }
 
+    /// Returns whether a redaction event or this machine's list redacts an event.
+    pub fn is_redacted(&self, id: EventId) -> Result<bool, IndexError> {
+        self.checked(|db| change::is_redacted(db, id))
+    }
+
     /// Returns whether any event is stored without its data.
     pub fn has_redacted_event(&self) -> Result<bool, IndexError> {
         self.checked(|db| {

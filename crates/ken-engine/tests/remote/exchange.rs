@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ken_core::ledger::event::{BlankReason, RecordedEvent};
+use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
 use ken_core::ledger::state::redaction_target;
 use ken_engine::EngineError;
 use ken_engine::remote::{HubToken, PushSelection, RejectionKind, RemoteError};
@@ -11,6 +11,9 @@ use ken_testkit::build::EventWriter;
 use ken_testkit::memory_hub::MemoryHub;
 
 use crate::clone::RemoteTestClone;
+
+/// Redactions that a clone pulls at once.
+const MANY: usize = 30;
 
 fn proposals(count: usize) -> Vec<RecordedEvent> {
     let mut scribe = EventWriter::new(9);
@@ -401,4 +404,48 @@ fn what_was_blanked_behind_the_place_that_was_read_is_blanked_here() {
     assert_eq!(hub.pushes.len(), pushes);
     let again = other.pull(&mut hub);
     assert_eq!((again.new, again.updated), (0, 0));
+}
+
+#[test]
+fn many_redactions_of_one_pull_remove_their_files_and_no_other() {
+    let other = RemoteTestClone::new(2);
+    let mut hub = MemoryHub::default();
+    let mut writer = EventWriter::new(9);
+    let word = |n: usize| format!("swordfish{n}x");
+    let proposals: Vec<RecordedEvent> = (0..MANY)
+        .map(|n| {
+            writer
+                .propose(&format!("The host of shard {n} is {}", word(n)))
+                .1
+        })
+        .collect();
+    for proposal in &proposals {
+        hub.append_unchecked(proposal.clone());
+    }
+    other.pull(&mut hub);
+    let files = || {
+        fs::read_dir(other.root().join(".ken/entries"))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(files(), MANY);
+    let (redacted, kept) = proposals.split_at(MANY - 2);
+    for proposal in redacted {
+        let body = EventBody::EventBlanked(EventBlanked {
+            event: proposal.event.id,
+            reason: BlankReason::Legal,
+        });
+        hub.append_unchecked(proposal.clone().redacted());
+        hub.append_unchecked(writer.write(proposal.event.about.clone(), body));
+    }
+    other.pull(&mut hub);
+    assert_eq!(files(), kept.len());
+    let quotes = |n: usize| {
+        let mut found = Vec::new();
+        collect_files_with(&other.root().join(".ken"), &word(n), &mut found);
+        collect_files_with(&other.root().join(".git/ken"), &word(n), &mut found);
+        !found.is_empty()
+    };
+    assert!((0..redacted.len()).step_by(7).all(|n| !quotes(n)));
+    assert!(quotes(MANY - 1));
 }
