@@ -19,13 +19,18 @@ pub struct DrillReport {
 }
 
 /// Restores a backup into a new database on the server of `url`, verifies it and deletes it, also
-/// after an error. The role needs the right to create databases.
-pub async fn run_drill(url: &str, input: impl Read) -> Result<DrillReport, BackupError> {
+/// after an error. The role needs the right to create databases. `progress` receives the number of
+/// verified workspaces and the total.
+pub async fn run_drill(
+    url: &str,
+    input: impl Read,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<DrillReport, BackupError> {
     let began = Instant::now();
     let name = format!("ken_drill_{:016x}", random_u128() >> 64);
     let scratch = with_database(url, &name).ok_or(BackupError::NoDatabase)?;
     administer(url, &format!("CREATE DATABASE {name}")).await?;
-    let done = restore_and_verify(&scratch, input).await;
+    let done = restore_and_verify(&scratch, input, progress).await;
     let recovery = began.elapsed();
     let dropped = administer(url, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
     let (restored, verified) = done?;
@@ -40,9 +45,10 @@ pub async fn run_drill(url: &str, input: impl Read) -> Result<DrillReport, Backu
 async fn restore_and_verify(
     url: &str,
     input: impl Read,
+    progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(RestoreReport, VerificationReport), BackupError> {
     let restored = load_backup(url, input).await?;
-    let verified = verify_restored(url, &restored).await?;
+    let verified = verify_restored(url, &restored, progress).await?;
     Ok((restored, verified))
 }
 

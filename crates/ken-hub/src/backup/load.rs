@@ -41,12 +41,21 @@ pub async fn load_backup(url: &str, input: impl Read) -> Result<RestoreReport, B
     let _ = connection.close().await;
     let (rows, workspaces) = loaded?;
     HubDatabase::migrate(url).await?;
+    analyze(url).await?;
     Ok(RestoreReport {
         taken_at: header.at,
         rows,
         workspaces,
         duration: began.elapsed(),
     })
+}
+
+/// Lets the planner know the loaded rows; the server would look at them minutes later.
+async fn analyze(url: &str) -> Result<(), BackupError> {
+    let mut connection = HubDatabase::connect_owner(url).await?;
+    run(&mut connection, "ANALYZE").await?;
+    let _ = connection.close().await;
+    Ok(())
 }
 
 /// Refuses a backup with migrations that this build does not contain.

@@ -1,15 +1,21 @@
 //! Verification of a restored database: every log and every folded state is compared with what the
 //! backup recorded.
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sqlx::Connection as _;
+use futures_util::future::try_join_all;
+use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use super::{BackupError, RestoreReport, WorkspaceDigest, digest};
 use crate::database::{DatabaseSettings, HubDatabase};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::store::StoreError;
+
+/// Maximum number of workspaces that are verified at the same time.
+const WORKERS_MAX: usize = 8;
 
 /// Result for one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,26 +47,46 @@ impl VerificationReport {
 
 /// Folds every restored workspace as a hub does, and compares events and folded states with the
 /// backup. A workspace that was evicted has no folded state to compare and stays evicted.
+///
+/// `progress` receives the number of verified workspaces and the total.
 pub async fn verify_restored(
     url: &str,
     restored: &RestoreReport,
+    progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<VerificationReport, BackupError> {
     let began = Instant::now();
     let hub = HubDatabase::connect(&DatabaseSettings::new(url)).await?;
-    let mut workspaces = Vec::with_capacity(restored.workspaces.len());
-    for expected in &restored.workspaces {
-        workspaces.push(verify_workspace(&hub, url, expected).await?);
-    }
+    let (total, done) = (restored.workspaces.len(), AtomicUsize::new(0));
+    let next = AtomicUsize::new(0);
+    let work = async || {
+        // One connection for all: a new one reads the catalog anew, which takes longer than most
+        // workspaces.
+        let mut connection = HubDatabase::connect_owner(url).await?;
+        let mut verified = Vec::new();
+        while let number = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(expected) = restored.workspaces.get(number)
+        {
+            let found = verify_workspace(&hub, &mut connection, expected).await?;
+            verified.push((number, found));
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        }
+        let _ = connection.close().await;
+        Ok::<_, BackupError>(verified)
+    };
+    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let workers = (0..workers.min(WORKERS_MAX)).map(|_| work());
+    let mut verified: Vec<_> = try_join_all(workers).await?.into_iter().flatten().collect();
+    verified.sort_by_key(|(number, _)| *number);
     hub.pool().close().await;
     Ok(VerificationReport {
-        workspaces,
+        workspaces: verified.into_iter().map(|(_, found)| found).collect(),
         duration: began.elapsed(),
     })
 }
 
 async fn verify_workspace(
     hub: &HubDatabase,
-    url: &str,
+    connection: &mut PgConnection,
     expected: &WorkspaceDigest,
 ) -> Result<VerifiedWorkspace, BackupError> {
     let id = |text: &str| {
@@ -76,10 +102,8 @@ async fn verify_workspace(
             Err(error) => return Err(error.into()),
         }
     }
-    let mut connection = HubDatabase::connect_owner(url).await?;
     let mut found = expected.clone();
-    digest::fill(&mut connection, ids, &mut found).await?;
-    let _ = connection.close().await;
+    digest::fill(connection, ids, &mut found).await?;
     let is_folded = expected.fold.is_some();
     let differences = [
         ("number of events", found.events != expected.events),

@@ -2,6 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use ken_core::ledger::event::{
+    BlankReason, Channel, EventBlanked, EventBody, OriginRevoked, RetractReason, Retracted, Switch,
+};
+use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::store::DerivedStore as _;
 use ken_hub::backup::{
     self, BackupError, DERIVED_TABLES, RestoreReport, VerificationReport, last_acknowledged,
@@ -28,7 +32,7 @@ fn load(runtime: &Runtime, url: &str, bytes: &[u8]) -> Result<RestoreReport, Bac
 
 fn verify(runtime: &Runtime, url: &str, restored: &RestoreReport) -> VerificationReport {
     runtime
-        .block_on(backup::verify_restored(url, restored))
+        .block_on(backup::verify_restored(url, restored, &|_, _| ()))
         .unwrap()
 }
 
@@ -134,6 +138,54 @@ fn a_backup_taken_while_hubs_write_is_one_moment_and_folds_to_the_same_state() {
     // The hub serves it, and its events fold to the state it shows.
     let hub = runtime.block_on(HubDatabase::connect(&DatabaseSettings::new(target.url())));
     runtime.block_on(hub.unwrap().pool().close());
+}
+
+#[test]
+fn a_backup_folds_to_the_same_state_after_decisions_were_redacted() {
+    let world = StoreTestEnvironment::new();
+    let workspace = world.workspace("one");
+    let mut writer = EventWriter::new(5);
+    let (entry, proposed) = writer.propose("Retries of a refund are safe");
+    let (other, also) = writer.propose("Refunds take three days");
+    let retracted = writer.about(
+        entry,
+        EventBody::Retracted(Retracted {
+            reason: RetractReason::False,
+            channel: Channel::Command,
+            note: Some("by mistake".parse().unwrap()),
+        }),
+    );
+    let revoked = writer.write(
+        Vec::new(),
+        EventBody::OriginRevoked(OriginRevoked {
+            source: ContributionSource::Author("human:ada@example.org".parse().unwrap()),
+            state: Switch::On,
+            replaces: Vec::new(),
+        }),
+    );
+    let decisions = [retracted.event.id, revoked.event.id];
+    for event in [proposed, also, retracted, revoked] {
+        workspace.wait(workspace.append(vec![event]));
+    }
+    let state = workspace.state().unwrap();
+    assert!(state.entries[&entry].retracted.is_some());
+    for event in decisions {
+        let body = EventBody::EventBlanked(EventBlanked {
+            event,
+            reason: BlankReason::Personal,
+        });
+        let redaction = writer.write(Vec::new(), body);
+        workspace.wait(workspace.append(vec![redaction]));
+    }
+    let state = workspace.state().unwrap();
+    assert!(state.entries[&entry].retracted.is_none());
+    assert!(state.entries.contains_key(&other));
+    let runtime = Runtime::new().unwrap();
+    let bytes = back_up(&runtime, world.bare.url());
+    let target = empty();
+    let restored = load(&runtime, target.url(), &bytes).unwrap();
+    let verified = verify(&runtime, target.url(), &restored);
+    assert_eq!(verified.damaged().count(), 0, "{verified:?}");
 }
 
 /// Returns a restored copy of a workspace with an edited entry, and an evicted one.
@@ -332,12 +384,12 @@ fn a_drill_reports_and_leaves_nothing_behind() {
     let databases = || server.sql("postgres", "SELECT count(*) FROM pg_database");
     let (url, before) = (server.url("postgres"), databases());
     let report = runtime
-        .block_on(backup::run_drill(&url, &bytes[..]))
+        .block_on(backup::run_drill(&url, &bytes[..], &|_, _| ()))
         .unwrap();
     assert_eq!(report.verified.damaged().count(), 0);
     assert!(report.recovery >= report.restored.duration + report.verified.duration);
     let half = &bytes[..bytes.len() / 2];
-    let failed = runtime.block_on(backup::run_drill(&url, half));
+    let failed = runtime.block_on(backup::run_drill(&url, half, &|_, _| ()));
     assert!(matches!(failed, Err(BackupError::Damaged(_))), "{failed:?}");
     assert_eq!(databases(), before);
 }

@@ -16,6 +16,7 @@ use crate::commands::Session;
 use crate::commands::hub::{BackupArgs, DrillArgs, RestoreArgs, failed, hinted};
 use crate::failure::CommandFailure;
 use crate::print::pluralize;
+use crate::print::progress::ProgressIndicator;
 
 /// The event that was acknowledged last.
 #[derive(Debug, Serialize)]
@@ -82,6 +83,7 @@ pub(in crate::commands::hub) async fn back_up(
     args: &BackupArgs,
 ) -> Result<(), CommandFailure> {
     let path = args.file.as_path();
+    let progress = ProgressIndicator::start(session.printer, "backing up", None);
     let (report, bytes) = if path == Path::new("-") {
         let (out, bytes) = (io::stdout().lock(), 0);
         let counted = BufWriter::new(CountingWriter { out, bytes });
@@ -89,6 +91,7 @@ pub(in crate::commands::hub) async fn back_up(
     } else {
         write_file(url, path).await?
     };
+    drop(progress);
     let (events, seconds) = (report.events(), report.duration.as_secs_f64());
     let last_event = last_event(&report.workspaces);
     if path == Path::new("-") {
@@ -149,14 +152,17 @@ pub(in crate::commands::hub) async fn restore(
     url: &str,
     args: &RestoreArgs,
 ) -> Result<(), CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "restoring", None);
     let restored = backup::load_backup(url, open(&args.file)?).await;
     let restored = restored.map_err(|e| backup_failure(&e))?;
     let verified = if args.verify {
-        let verified = backup::verify_restored(url, &restored).await;
+        let advance = |done, total| progress.set_progress(done, total);
+        let verified = backup::verify_restored(url, &restored, &advance).await;
         Some(verified.map_err(|e| backup_failure(&e))?)
     } else {
         None
     };
+    drop(progress);
     print_restored(session, &restored, verified.as_ref(), None)?;
     if !session.is_json() {
         session
@@ -174,7 +180,10 @@ pub(in crate::commands::hub) async fn drill(
     url: &str,
     args: &DrillArgs,
 ) -> Result<(), CommandFailure> {
-    let done = backup::run_drill(url, open(&args.file)?).await;
+    let progress = ProgressIndicator::start(session.printer, "restoring", None);
+    let advance = |done, total| progress.set_progress(done, total);
+    let done = backup::run_drill(url, open(&args.file)?, &advance).await;
+    drop(progress);
     let done = done.map_err(|e| backup_failure(&e))?;
     print_restored(
         session,
