@@ -332,6 +332,7 @@ impl Library {
             names: &CodeNames::from_text(&asked.text),
             other_names: &[],
             least: floor.threshold(thresholds, &asked.text),
+            or_nearest: false,
             embedder,
             limit,
         };
@@ -377,6 +378,7 @@ impl Library {
             names: &CodeNames::default(),
             other_names: &[],
             least: MatchThreshold::NOTHING,
+            or_nearest: false,
             embedder,
             limit,
         };

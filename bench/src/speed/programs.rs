@@ -17,15 +17,9 @@ impl Programs {
     /// Builds both as they are released.
     pub(crate) fn build(bench: &Bench) -> Result<Self, String> {
         let built = cargo(&bench.root)
-            .args([
-                "build",
-                "--quiet",
-                "--release",
-                "--package",
-                "ken-cli",
-                "--package",
-                "ken-bench",
-            ])
+            // All of the workspace, as for daily work: other selections have other features, and build
+            // every dependency once more.
+            .args(["build", "--quiet", "--release", "--workspace", "--bins"])
             .arg("--target-dir")
             .arg(&bench.target)
             .output()

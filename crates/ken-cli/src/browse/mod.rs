@@ -151,27 +151,13 @@ impl<'a> EntryBrowser<'a> {
         if self.state.query.trim().is_empty() {
             return self.list();
         }
-        let rows = self.search(RelevanceFloor::Relevant, redraw)?;
-        if !rows.is_empty() {
-            self.state.show(ListSource::Relevant, rows);
-            return Ok(());
-        }
-        // The last word may be incomplete, so show the nearest entries instead of none.
-        let rows = self.search(RelevanceFloor::None, redraw)?;
-        self.state.show(ListSource::Nearest, rows);
-        Ok(())
-    }
-
-    fn search(
-        &mut self,
-        floor: RelevanceFloor,
-        redraw: RedrawCallback<'_>,
-    ) -> Result<Vec<ListRow>, CommandFailure> {
         // The browser records no exposures: a person reads.
         let search = SearchQuery {
             query: self.state.query.clone(),
             filter: self.filter(),
-            floor,
+            floor: RelevanceFloor::Relevant,
+            // The last word may be incomplete, so the nearest entries are better than none.
+            or_nearest: true,
             ..SearchQuery::default()
         };
         let state = &mut self.state;
@@ -180,7 +166,14 @@ impl<'a> EntryBrowser<'a> {
             redraw(state);
         })?;
         let rows = answer.hits.into_iter();
-        Ok(rows.map(|hit| ListRow::Found(Box::new(hit))).collect())
+        let rows = rows.map(|hit| ListRow::Found(Box::new(hit))).collect();
+        let source = if answer.is_nearest {
+            ListSource::Nearest
+        } else {
+            ListSource::Relevant
+        };
+        self.state.show(source, rows);
+        Ok(())
     }
 
     /// Returns the filter of the command line, narrowed by the filter key.

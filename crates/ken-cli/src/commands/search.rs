@@ -172,6 +172,7 @@ pub(super) fn run(
             thread: args.thread,
             run: run.filter(|_| !args.mean),
             floor: args.threshold,
+            or_nearest: false,
             include_stale: args.include_stale,
             is_about_paths: args.query.is_empty() && args.input.is_paths(),
         };

@@ -119,11 +119,7 @@ fn entries_about(
         ..SearchQuery::default()
     };
     let mut answer = if paths.is_empty() {
-        SearchOutcome {
-            served_by: ken_engine::model::Backend::None,
-            hits: Vec::new(),
-            withheld: Vec::new(),
-        }
+        SearchOutcome::empty(ken_engine::model::Backend::None)
     } else {
         context.engine.search(&search, &mut |_, _| ())?
     };

@@ -95,19 +95,18 @@ pub(super) fn search(
     engine: &mut Engine,
     query: &EntryListQuery,
 ) -> Result<EntryListView, CommandFailure> {
-    let mut search = SearchQuery {
+    let search = SearchQuery {
         query: query.words.clone(),
         filter: query.filter(),
         floor: RelevanceFloor::Relevant,
+        // The last word may be incomplete, so the nearest entries are better than none.
+        or_nearest: true,
         ..SearchQuery::default()
     };
-    let mut source = ListSource::Relevant;
     let mut answer = engine.search(&search, &mut |_, _| ())?;
-    if answer.hits.is_empty() {
-        // The last word may be incomplete, so the nearest entries are better than none.
-        search.floor = RelevanceFloor::None;
+    let mut source = ListSource::Relevant;
+    if answer.is_nearest {
         source = ListSource::Nearest;
-        answer = engine.search(&search, &mut |_, _| ())?;
         answer
             .hits
             .retain(|hit| hit.coverage > 0.0 || hit.cosine > 0.0);

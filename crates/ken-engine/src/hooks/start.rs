@@ -239,7 +239,7 @@ fn search_current_work(
     before: &BTreeSet<EntryId>,
 ) -> Result<SearchOutcome, EngineError> {
     let mut known = if search.query.is_empty() && search.paths.is_empty() {
-        empty_answer()
+        SearchOutcome::empty(Backend::None)
     } else {
         hooks::search_without_waiting(engine, search)?
     };
@@ -270,7 +270,7 @@ fn recent_findings(
     let newest: Vec<Entry> = newest.into_iter().filter(is_recent).collect();
     let validity = validity::anchoring::validity_of(engine, &newest)?;
     let workspace = engine.workspace()?;
-    let mut lately = empty_answer();
+    let mut lately = SearchOutcome::empty(Backend::None);
     for entry in newest {
         let checked = validity.get(&entry.id).copied();
         let mut facts = EntryFacts::from_entry(&entry, checked, engine.now());
@@ -470,16 +470,6 @@ fn any_entry() -> EntryFilter {
     EntryFilter {
         limit: Some(1),
         ..EntryFilter::default()
-    }
-}
-
-/// Returns an empty search answer.
-fn empty_answer() -> SearchOutcome {
-    SearchOutcome {
-        // No search ran, so no model served it.
-        served_by: Backend::None,
-        hits: Vec::new(),
-        withheld: Vec::new(),
     }
 }
 

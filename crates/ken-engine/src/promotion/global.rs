@@ -191,11 +191,7 @@ pub(crate) fn overlay(
     }
     let mut answer = match &mut others.global {
         Some(global) => global.search(&search.elsewhere(), &mut |_, _| {})?,
-        None => SearchOutcome {
-            served_by: local.served_by,
-            hits: Vec::new(),
-            withheld: Vec::new(),
-        },
+        None => SearchOutcome::empty(local.served_by),
     };
     let project = engine.project_id()?;
     let mut found = Vec::with_capacity(answer.hits.len());

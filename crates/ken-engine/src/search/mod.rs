@@ -52,6 +52,8 @@ pub struct SearchOutcome {
     pub hits: Vec<SearchHit>,
     /// Relevant entries that are not shown, with the reason.
     pub withheld: Vec<(EntryId, HiddenReason)>,
+    /// Set if no entry was relevant and these are the nearest, as the query asked.
+    pub is_nearest: bool,
 }
 
 /// Renders findings within a token budget, best first.
@@ -70,6 +72,17 @@ pub(crate) fn render_hits(hits: &[SearchHit], portion: SelectionLimits) -> Entry
 }
 
 impl SearchOutcome {
+    /// Returns the result of a search that finds nothing.
+    #[must_use]
+    pub fn empty(served_by: Backend) -> Self {
+        Self {
+            served_by,
+            hits: Vec::new(),
+            withheld: Vec::new(),
+            is_nearest: false,
+        }
+    }
+
     /// Renders the hits within a token budget.
     #[must_use]
     pub fn page(&self, portion: SelectionLimits) -> EntrySelection {
@@ -112,7 +125,8 @@ pub(crate) fn search(
     );
     let _in = span.enter();
     let (serving, found) = find_candidates(engine, search, progress)?;
-    let answer = score_candidates(engine, search, serving.backend(), found)?;
+    let mut answer = score_candidates(engine, search, serving.backend(), found.candidates)?;
+    answer.is_nearest = found.is_nearest;
     span.record("hits", answer.hits.len());
     span.record("withheld", answer.withheld.len());
     Ok(answer)
@@ -206,6 +220,7 @@ fn score_candidates(
         served_by,
         hits,
         withheld,
+        is_nearest: false,
     })
 }
 
@@ -222,12 +237,19 @@ fn thread_visibility(
     Ok(config.search.thread_visibility)
 }
 
+/// Candidates of a search.
+struct FoundCandidates {
+    candidates: Vec<SearchCandidate>,
+    /// Set if none is relevant.
+    is_nearest: bool,
+}
+
 /// Returns the candidates and the model that found them: the configured one or its fallback.
 fn find_candidates(
     engine: &mut Engine,
     search: &SearchQuery,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<(Arc<ActiveModel>, Vec<SearchCandidate>), EngineError> {
+) -> Result<(Arc<ActiveModel>, FoundCandidates), EngineError> {
     let serving = model::refreshed_model(engine)?;
     match index_candidates(engine, search, &serving, progress) {
         // An endpoint that is down must not break a search: it is repeated with the fallback.
@@ -258,7 +280,7 @@ fn index_candidates(
     search: &SearchQuery,
     serving: &ActiveModel,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<SearchCandidate>, EngineError> {
+) -> Result<FoundCandidates, EngineError> {
     let embedder = serving.embedder();
     // `prepare_search` would replace the vectors of a configured model that is only unavailable
     // at the moment.
@@ -269,16 +291,22 @@ fn index_candidates(
     }
     let entries = engine.index.searchable_entries()?;
     let thresholds = embedder.map(|it| similarity_thresholds(it, entries));
-    Ok(engine.index.candidates(&CandidateQuery {
+    let least = search.floor.threshold(thresholds, &search.query);
+    let candidates = engine.index.candidates(&CandidateQuery {
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
         names: &search.code_names(),
         other_names: &search.names,
-        least: search.floor.threshold(thresholds, &search.query),
+        least,
+        or_nearest: search.or_nearest,
         embedder,
         limit: CANDIDATES_MAX,
-    })?)
+    })?;
+    Ok(FoundCandidates {
+        is_nearest: search.or_nearest && !candidates.iter().any(|it| it.is_relevant(least)),
+        candidates,
+    })
 }
 
 /// Adds entries that contradict a hit, and marks both sides.

@@ -455,9 +455,7 @@ impl StoreQuery<'_> {
     /// Marks a candidate that names code of the query, and returns whether it is relevant.
     fn admits(&self, names: &CodeNames, candidate: &mut SearchCandidate) -> bool {
         candidate.named = names.are_named_by(&candidate.entry);
-        candidate.named
-            || candidate.anchored
-            || self.least.is_met(candidate.cosine, candidate.coverage)
+        candidate.is_relevant(self.least)
     }
 
     /// Returns whether the prepared query can be used: no paths and no filter.

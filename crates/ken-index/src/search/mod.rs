@@ -50,6 +50,8 @@ pub struct CandidateQuery<'a> {
     pub other_names: &'a [String],
     /// Minimum relevance of all other entries.
     pub least: MatchThreshold,
+    /// Returns the nearest entries if none is relevant.
+    pub or_nearest: bool,
     /// The model passed to [`Index::prepare_search`].
     pub embedder: Option<&'a dyn Embedder>,
     pub limit: usize,
@@ -119,41 +121,80 @@ fn collect_candidates(
     };
     let anchored = places::entry_keys_anchored_at(db, query.paths, &wanted)?;
     let named = keywords::entries_with_any(db, query.other_names)?;
-    let mut found = Vec::new();
-    let mut name_checks = NAME_CHECKS_MAX;
-    let candidates = rank(&keywords, &near, (&anchored, &named), blend);
-    for (key, relevance) in candidates.into_iter().filter(|(key, _)| wanted.has(*key)) {
-        if query.limit <= found.len() {
-            break;
-        }
-        let anchored = anchored.contains(&key);
-        let (coverage, cosine) = (words.coverage(key), near.get(key).unwrap_or(0.0));
-        // Entries anchored in the query's paths count as relevant without matching words, and so do
-        // entries that name the same code. A name is a word, so entries without words have none.
-        let is_relevant = anchored || query.least.is_met(cosine, coverage);
-        let has_words = coverage > 0.0 || named.contains(&key);
-        let may_be_named = has_words && !query.names.is_empty() && name_checks > 0;
-        if !is_relevant && !may_be_named {
-            continue;
-        }
-        if let Some(entry) = rows::load_entry(db, key)? {
-            let named = query.names.are_named_by(&entry);
-            if !is_relevant && !named {
-                name_checks -= 1;
-                continue;
-            }
-            found.push(SearchCandidate {
-                entry,
-                keywords: keywords.get(&key).copied().unwrap_or(0.0),
-                coverage,
-                cosine,
-                relevance,
-                anchored,
-                named,
-            });
-        }
+    let mut ranked = rank(&keywords, &near, (&anchored, &named), blend);
+    ranked.retain(|(key, _)| wanted.has(*key));
+    let scored = ScoredKeys {
+        ranked,
+        keywords,
+        words,
+        near,
+        anchored,
+        named,
+    };
+    let found = scored.load(db, query, query.least)?;
+    if found.is_empty() && query.or_nearest {
+        return scored.load(db, query, MatchThreshold::NOTHING);
     }
     Ok(found)
+}
+
+/// Entries that a query may match, with what they match it by.
+struct ScoredKeys {
+    /// Row keys with relevance, best first.
+    ranked: Vec<(i64, f64)>,
+    keywords: BTreeMap<i64, f64>,
+    words: QueryWords,
+    near: CosineScores,
+    anchored: BTreeSet<i64>,
+    /// Entries with one of the query's other names.
+    named: BTreeSet<i64>,
+}
+
+impl ScoredKeys {
+    /// Loads the entries that are relevant enough, best first.
+    fn load(
+        &self,
+        db: &Connection,
+        query: &CandidateQuery<'_>,
+        least: MatchThreshold,
+    ) -> Result<Vec<SearchCandidate>, IndexError> {
+        let mut found = Vec::new();
+        let mut name_checks = NAME_CHECKS_MAX;
+        for &(key, relevance) in &self.ranked {
+            if query.limit <= found.len() {
+                break;
+            }
+            let anchored = self.anchored.contains(&key);
+            let cosine = self.near.get(key).unwrap_or(0.0);
+            let coverage = self.words.coverage(key);
+            // Entries anchored in the query's paths count as relevant without matching words, and
+            // so do entries that name the same code. A name is a word, so entries without words
+            // have none.
+            let is_relevant = anchored || least.is_met(cosine, coverage);
+            let has_words = coverage > 0.0 || self.named.contains(&key);
+            let may_be_named = has_words && !query.names.is_empty() && name_checks > 0;
+            if !is_relevant && !may_be_named {
+                continue;
+            }
+            if let Some(entry) = rows::load_entry(db, key)? {
+                let named = query.names.are_named_by(&entry);
+                if !is_relevant && !named {
+                    name_checks -= 1;
+                    continue;
+                }
+                found.push(SearchCandidate {
+                    entry,
+                    keywords: self.keywords.get(&key).copied().unwrap_or(0.0),
+                    coverage,
+                    cosine,
+                    relevance,
+                    anchored,
+                    named,
+                });
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Combines keyword and vector scores; returns row keys with relevance, anchored entries first,

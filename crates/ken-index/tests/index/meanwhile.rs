@@ -71,6 +71,7 @@ fn find_candidates(index: &Index, embedder: &dyn Embedder) -> Vec<SearchCandidat
         names: &CodeNames::default(),
         other_names: &[],
         least: MatchThreshold::NOTHING,
+        or_nearest: false,
         embedder: Some(embedder),
         limit: 10,
     };

@@ -7,6 +7,7 @@ use ken_core::ledger::event::{
 };
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::code_names::CodeNames;
+use ken_core::retrieval::ranking::JointThreshold;
 use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
@@ -62,6 +63,7 @@ fn find_filtered(
         names: &CodeNames::default(),
         other_names: &[],
         least: MatchThreshold::NOTHING,
+        or_nearest: false,
         embedder,
         limit: 1000,
     };
@@ -173,6 +175,37 @@ fn what_means_the_same_is_found_without_a_common_word() {
     let found = find_candidates(&mut index, query, Some(&*static_model()));
     assert_eq!(first_entry(&found), Some(entries[7]));
     assert!(found[0].keywords == 0.0 && found[0].cosine > 0.3);
+}
+
+#[test]
+fn the_nearest_entries_are_found_only_where_none_is_relevant() {
+    let mut index = Index::open_in_memory().unwrap();
+    let (_, entries, _) = index_statements(&mut index);
+    let nearest = find_candidates(&mut index, "session lock cache", None);
+    assert_eq!(first_entry(&nearest), Some(entries[0]));
+    let found = |coverage, or_nearest| {
+        let query = CandidateQuery {
+            text: "session lock cache",
+            filter: &EntryFilter::default(),
+            paths: &[],
+            names: &CodeNames::default(),
+            other_names: &[],
+            least: MatchThreshold {
+                cosine: f64::INFINITY,
+                coverage,
+                sum: f64::INFINITY,
+                joint: JointThreshold::NEVER,
+            },
+            or_nearest,
+            embedder: None,
+            limit: 1000,
+        };
+        index.candidates(&query).unwrap()
+    };
+    let most = nearest[0].coverage;
+    assert_eq!(found(most, true), [nearest[0].clone()]);
+    assert_eq!(found(most + 0.1, false), []);
+    assert_eq!(found(most + 0.1, true), nearest);
 }
 
 #[test]

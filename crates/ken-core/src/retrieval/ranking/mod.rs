@@ -75,6 +75,8 @@ pub struct SearchQuery {
     /// The run that seeds Thompson sampling; without one, ranking uses mean confidence.
     pub run: Option<String>,
     pub floor: RelevanceFloor,
+    /// Asks for the nearest entries if none is relevant. A hub ignores this.
+    pub or_nearest: bool,
     /// Includes entries whose anchored code changed or is gone.
     pub include_stale: bool,
     /// Set if the query asks about `paths` and its text only repeats them. Then entries anchored
@@ -179,6 +181,12 @@ impl SearchCandidate {
         let by_words = self.coverage.clamp(0.0, 1.0);
         let by_meaning = self.cosine.clamp(0.0, 1.0);
         (1.0 - blend) * by_words + blend * by_meaning
+    }
+
+    /// Returns whether the entry is a hit: it matches well enough, is anchored at one of the query's
+    /// paths, or names the same code.
+    pub fn is_relevant(&self, least: MatchThreshold) -> bool {
+        self.anchored || self.named || least.is_met(self.cosine, self.coverage)
     }
 }
 

@@ -324,6 +324,7 @@ impl SearchBody {
                     FloorParam::Relevant => RelevanceFloor::Relevant,
                     FloorParam::Strict => RelevanceFloor::Strict,
                 },
+                or_nearest: false,
                 include_stale: self.include_stale,
                 is_about_paths: false,
             },
