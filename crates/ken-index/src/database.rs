@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::RebuildReason;
 
 /// Version of [`KNOWLEDGE`].
-pub(crate) const SCHEMA_VERSION: i64 = 16;
+pub(crate) const SCHEMA_VERSION: i64 = 17;
 
 /// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -119,6 +119,7 @@ CREATE UNIQUE INDEX entries_id ON entries (id);
 CREATE INDEX entries_alias ON entries (alias) WHERE alias IS NOT NULL;
 CREATE INDEX entries_procedural ON entries (worded, live, created, id) WHERE memory = 'procedural';
 CREATE INDEX entries_tombstone ON entries (id) WHERE tombstone = 1;
+CREATE INDEX entries_concurrent ON entries (created, id) WHERE instr(json, '\"concurrent\":[\"') > 0;
 CREATE INDEX entries_quarantined ON entries (created, id) WHERE quarantined = 1;
 ";
 

@@ -174,6 +174,14 @@ impl Index {
         self.select(query)
     }
 
+    /// Returns the live entries whose content was edited concurrently, newest first.
+    pub fn concurrently_edited(&self) -> Result<Vec<Entry>, IndexError> {
+        // Inside a text the quotes are escaped, so only the field matches.
+        let query = r#"SELECT json FROM entries WHERE instr(json, '"concurrent":["') > 0
+             AND worded = 1 AND live = 1 ORDER BY created DESC, id DESC"#;
+        self.select(query)
+    }
+
     /// Returns the entries whose JSON a query selects, with this user's overlays.
     fn select(&self, query: &str) -> Result<Vec<Entry>, IndexError> {
         let mut entries = self.checked(|db| listing::select_entries(db, query, []))?;

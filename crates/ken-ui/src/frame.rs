@@ -429,16 +429,16 @@ mod tests {
     #[test]
     fn a_command_to_copy_runs_nothing_of_its_argument() {
         for (argument, command) in [
-            ("src/pay.rs", Some("ken search --path src/pay.rs")),
-            ("$(id)", Some("ken search --path '$(id)'")),
-            ("a;b `c`", Some("ken search --path 'a;b `c`'")),
-            ("it's", Some(r"ken search --path 'it'\''s'")),
-            ("--help", Some("ken search --path '--help'")),
-            ("", Some("ken search --path ''")),
+            ("src/pay.rs", Some("ken search --paths src/pay.rs")),
+            ("$(id)", Some("ken search --paths '$(id)'")),
+            ("a;b `c`", Some("ken search --paths 'a;b `c`'")),
+            ("it's", Some(r"ken search --paths 'it'\''s'")),
+            ("--help", Some("ken search --paths '--help'")),
+            ("", Some("ken search --paths ''")),
             ("a\nb", None),
             ("\u{1b}[201~", None),
         ] {
-            let shown = command_on("ken search --path", argument);
+            let shown = command_on("ken search --paths", argument);
             assert_eq!(shown.as_deref(), command);
         }
     }

@@ -73,15 +73,16 @@ pub(super) fn run(
             "This folder is not in git, so entries stay on this machine. `ken self uninstall` removes the files.",
         )?;
     }
+    // Before instructions for agents are written: they are Ken's own.
+    let surroundings = &session.surroundings;
+    let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
     setup::after_init(session, args)?;
-    offer(session)?;
+    offer(session, &documents)?;
     Ok(CommandExit::Fine)
 }
 
 /// Prints the next step: audit existing documents, or add the first entry.
-fn offer(session: &mut Session<'_>) -> Result<(), CommandFailure> {
-    let surroundings = &session.surroundings;
-    let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
+fn offer(session: &mut Session<'_>, documents: &[String]) -> Result<(), CommandFailure> {
     let Some(first) = documents.first() else {
         return session
             .printer

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::health::InsightSeverity;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::store::EntryFilter;
 use ken_core::values::id::EntryId;
 use ken_engine::Engine;
 use ken_engine::contradictions::Contradiction;
@@ -269,10 +268,7 @@ fn duplicates(engine: &mut Engine) -> Result<LaneItems, CommandFailure> {
 
 fn concurrent_versions(engine: &mut Engine) -> Result<LaneItems, CommandFailure> {
     let mut items = Vec::new();
-    for entry in engine.list(&EntryFilter::default())? {
-        if entry.concurrent.is_empty() {
-            continue;
-        }
+    for entry in engine.concurrently_edited()? {
         let events = versions(engine, &entry)?;
         let versions = events.iter().map(|it| {
             let text = ken_ui::view::statement_of(&it.event.body).unwrap_or_default();

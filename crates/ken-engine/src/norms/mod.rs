@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use ken_core::decide::Proposal;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::Origin;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::check::NormCheck;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::{Content, DecayClass, KindDetail, NormDetail};
-use ken_core::values::kind::EntryKind;
+use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Statement, Tag};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,19 @@ pub(crate) fn add_example_norm(
             "`{name}` is not a valid example; known: {known}"
         )));
     };
+    let norms = EntryFilter {
+        memory: Some(Memory::Procedural),
+        ..EntryFilter::default()
+    };
+    let is_same = |it: &Entry| {
+        let content = it.content.as_ref();
+        content.is_some_and(|it| it.statement == example.statement)
+    };
+    if let Some(same) = engine.index.list(&norms)?.iter().find(|it| is_same(it)) {
+        let id = same.id;
+        let message = format!("{id} is this norm already");
+        return Err(EngineError::Usage(message));
+    }
     let evidence = match cited {
         Some(evidence) => evidence,
         None => format!("doc:{EXAMPLES_PREFIX}{name}")

@@ -95,7 +95,7 @@ fn file_page(context: &PageContext<'_>, file: &FileView, lines: Option<LineSpan>
         }
     };
     PageContent::new(path.to_string(), body)
-        .with_command_on("ken search --path", &path.to_string())
+        .with_command_on("ken search --paths", &path.to_string())
         .wide()
 }
 

@@ -118,6 +118,11 @@ fn add(
         }
         let count = pluralize(ids.len() as u64, "entry", "entries");
         session.printer.talk(format_args!("quarantined {count}"))?;
+        if ids.is_empty() {
+            session.printer.hint(format_args!(
+                "no entry was added since `{base}`; after a merge commit, the commit before it is `HEAD~1`"
+            ))?;
+        }
         return Ok(CommandExit::Fine);
     }
     let wanted = id.ok_or_else(|| CommandFailure::usage("give an entry, or --base REV"))?;

@@ -29,6 +29,8 @@ struct InboxJson<'a> {
     approvals: Vec<approve::PendingJson>,
     quarantined: Vec<QuarantinedJson>,
     contradictions: Vec<contradictions::PairJson<'a>>,
+    /// Entries that were edited concurrently: one version is in use.
+    concurrent: Vec<EntryId>,
     /// Entries that are stale or whose code changed.
     stale: Vec<EntryId>,
     /// Entries that Ken muted, because sessions that were shown them went worse.
@@ -49,6 +51,7 @@ struct PendingItems {
     wants_signatures: bool,
     quarantined: Vec<QuarantinedEntry>,
     contradictions: Vec<Contradiction>,
+    concurrent: Vec<Entry>,
     stale: Vec<(Entry, Option<Validity>)>,
     harmful: Vec<HarmAlarm>,
 }
@@ -67,6 +70,7 @@ impl PendingItems {
             wants_signatures: engine.requires_signatures()?,
             quarantined: engine.quarantined_entries()?,
             contradictions,
+            concurrent: engine.concurrently_edited()?,
             stale,
             harmful: engine.harm_alarms()?,
         })
@@ -83,6 +87,7 @@ impl PendingItems {
                 .collect(),
             quarantined: self.quarantined.iter().map(quarantined_json).collect(),
             contradictions: contradictions.map(contradictions::PairJson::new).collect(),
+            concurrent: self.concurrent.iter().map(|entry| entry.id).collect(),
             stale: self.stale.iter().map(|(entry, _)| entry.id).collect(),
             harmful: self.harmful.iter().map(harm_json).collect(),
         }
@@ -114,6 +119,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
         approvals,
         quarantined,
         contradictions: conflicts,
+        concurrent,
         stale,
         harmful,
         ..
@@ -154,24 +160,29 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
             conflicts.len()
         ))?;
     }
-    print_stale(session, &stale)?;
+    let keep = "ken show ID, ken edit ID";
+    print_titles(session, "concurrent edit", keep, &concurrent)?;
+    let reanchor = "ken entry reanchor ID, ken retract ID";
+    let changed: Vec<Entry> = stale.into_iter().map(|(entry, _)| entry).collect();
+    print_titles(session, "stale entry", reanchor, &changed)?;
     print_harmful(session, &harmful)?;
     let decided = pending.len() + approvals.len() + quarantined.len() + conflicts.len();
-    let all = decided + stale.len() + harmful.len();
+    let all = decided + concurrent.len() + changed.len() + harmful.len();
     if all == 0 {
         session.printer.talk("the inbox is empty")?;
     }
     Ok(CommandExit::Fine)
 }
 
-/// Lists entries that are stale or whose code changed.
-fn print_stale(
+/// Lists entries with their titles below a heading.
+fn print_titles(
     session: &mut Session<'_>,
-    stale: &[(Entry, Option<Validity>)],
+    noun: &str,
+    command: &str,
+    entries: &[Entry],
 ) -> Result<(), CommandFailure> {
-    let reanchor = "ken entry reanchor ID, ken retract ID";
-    heading(session, stale.len(), "stale entry", reanchor)?;
-    for (entry, _) in stale {
+    heading(session, entries.len(), noun, command)?;
+    for entry in entries {
         let title = escape_invisible(&entry.title());
         session
             .printer

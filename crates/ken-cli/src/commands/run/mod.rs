@@ -66,7 +66,7 @@ fn open(session: &mut Session<'_>, args: OpenArgs) -> Result<CommandExit, Comman
     let id = &run.id;
     session
         .printer
-        .hint(format_args!("run `export KEN_RUN={id}` to record agents in this run, and `ken run close --outcome succeeded` to close it"))?;
+        .hint(format_args!("run `export KEN_RUN={id}` to record agents in this run, and `ken run close {id} --outcome succeeded` to close it"))?;
     Ok(CommandExit::Fine)
 }
 
@@ -74,6 +74,10 @@ fn note(session: &mut Session<'_>, args: &NoteRunArgs) -> Result<CommandExit, Co
     let surroundings = session.surroundings.clone();
     let run = session.write(|engine, by| {
         let agent = args.agent.as_ref().unwrap_or(by);
+        // A mistyped name must not open another run.
+        if let Some(name) = &args.name {
+            engine.run(name)?;
+        }
         let reader = named_reader(surroundings.as_reader(agent), args.name.as_deref());
         for path in &args.read {
             let path = query_input::below_root(engine.root(), &surroundings.start, path)?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ExposureChannel, RunNote, RunRecord};
+use super::{ExposureChannel, HoldoutAssignment, RunNote, RunRecord};
 use crate::ledger::event::Arm;
 use crate::values::actor::Actor;
 use crate::values::id::EntryId;
@@ -35,6 +35,18 @@ pub enum ExposureDecision {
     },
     /// Relevant, but there was no room for it.
     Omitted,
+}
+
+impl ExposureDecision {
+    /// Returns what the lot of a briefing decided.
+    fn drawn(offer: &HoldoutAssignment) -> Self {
+        match offer.arm {
+            Arm::Shown => Self::Shown(ExposureChannel::Brief),
+            Arm::Withheld => Self::Withheld {
+                propensity_milli: offer.propensity_milli,
+            },
+        }
+    }
 }
 
 /// An agent was told of an entry by another one.
@@ -89,11 +101,9 @@ pub fn exposure_records(notes: &[RunRecord]) -> Vec<ExposureRecord> {
                 add(agent, None, ExposureDecision::Shown(*how));
             }
             RunNote::Pushed { agent, offers } => {
-                // A note of its own records the entries that were shown.
-                for offer in offers.iter().filter(|it| it.arm == Arm::Withheld) {
-                    let propensity_milli = offer.propensity_milli;
-                    let decision = ExposureDecision::Withheld { propensity_milli };
-                    add(agent, Some(offer.entry), decision);
+                // Only a briefing draws lots, and what it drew to show is in no other note.
+                for offer in offers {
+                    add(agent, Some(offer.entry), ExposureDecision::drawn(offer));
                 }
             }
             RunNote::Passed { agent, entries } => {
@@ -147,7 +157,7 @@ fn mark_used(notes: &[RunRecord], records: &mut [ExposureRecord]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::run::{HoldoutAssignment, RunMember, RunMode, RunWitness};
+    use crate::trust::run::{RunMember, RunMode, RunWitness};
 
     fn actor(name: &str) -> Actor {
         format!("agent:{name}").parse().unwrap()
@@ -214,7 +224,7 @@ mod tests {
                     agent: agent.clone(),
                     offers: vec![offer(one, Arm::Shown), offer(two, Arm::Withheld)],
                 },
-                vec![(&a, Some(two), withheld)],
+                vec![(&a, Some(one), shown), (&a, Some(two), withheld)],
             ),
             (
                 RunNote::Passed {

@@ -81,6 +81,11 @@ impl Engine {
         validity::anchoring::stale_entries(self, filter)
     }
 
+    /// Returns the live entries whose content was edited concurrently, newest first.
+    pub fn concurrently_edited(&self) -> Result<Vec<Entry>, EngineError> {
+        Ok(self.index.concurrently_edited()?)
+    }
+
     /// Returns the norms that apply to the whole repository or to `paths`.
     pub fn norms_for(&self, paths: &[String]) -> Result<EntrySelection, EngineError> {
         briefing::norms_for(self, paths)
