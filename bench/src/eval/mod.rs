@@ -337,7 +337,7 @@ impl Library {
             limit,
         };
         let found = self.index.candidates(&query);
-        let found = found.map_err(|error| error.to_string())?;
+        let found = found.map_err(|error| error.to_string())?.candidates;
         Ok(found.iter().map(|it| &self.lessons[&it.entry.id]).collect())
     }
 
@@ -383,7 +383,9 @@ impl Library {
             limit,
         };
         let found = self.index.candidates(&query);
-        found.map_err(|error| error.to_string())
+        found
+            .map(|it| it.candidates)
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -17,8 +17,8 @@ impl Programs {
     /// Builds both as they are released.
     pub(crate) fn build(bench: &Bench) -> Result<Self, String> {
         let built = cargo(&bench.root)
-            // All of the workspace, as for daily work: other selections have other features, and build
-            // every dependency once more.
+            // All of the workspace, as for daily work: other selections have other features, and
+            // build every dependency once more.
             .args(["build", "--quiet", "--release", "--workspace", "--bins"])
             .arg("--target-dir")
             .arg(&bench.target)

@@ -416,11 +416,15 @@ pub(crate) fn changed_paths(
 ) -> Result<Vec<String>, GitError> {
     let Some(revision) = revision else {
         // Two processes: `git status` has no option to skip a folder of untracked files, and looks
-        // through all entry files.
-        let mut paths = changed_since_head(place, UntrackedFiles::None, None)?;
+        // through all entry files. Each reads the index, so they run side by side.
         let not_in_ken = exclude_untracked_in_ken();
         let untracked = ["ls-files", "-z", "-o", "--exclude-standard", &not_in_ken];
-        paths.extend(split_nul(&run_git(place, &untracked)?));
+        let (tracked, untracked) = side_by_side(
+            || changed_tracked_files(place),
+            || run_git(place, &untracked),
+        );
+        let mut paths = tracked?;
+        paths.extend(split_nul(&untracked?));
         return Ok(paths);
     };
     let outside = pathspec_outside_ken();
@@ -432,53 +436,78 @@ pub(crate) fn changed_paths(
     Ok(split_nul(&listed).collect())
 }
 
-/// Returns whether a path differs from HEAD or is untracked.
-///
-/// Asks git about this path alone: reading the metadata of every file takes 50 ms where there are
-/// 10,000 of them.
-pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
-    Ok(!changed_since_head(place, UntrackedFiles::All, Some(path))?.is_empty())
+/// Waits for two git processes at the same time.
+pub(crate) fn side_by_side<A, B: Send>(
+    one: impl FnOnce() -> A,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        let other = other.join();
+        (
+            one,
+            other.unwrap_or_else(|it| std::panic::resume_unwind(it)),
+        )
+    })
 }
 
-/// Returns the tracked files that differ from HEAD.
+/// Returns whether the content of a file outside `.ken` differs from HEAD, or is new.
+///
+/// Compares the two blobs first: `git status` of one path reads the index and looks through
+/// folders, which takes 180 ms where there are 110,000 files.
+pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
+    if path.split('/').next() == Some(KEN_DIR) {
+        return Ok(false);
+    }
+    let at_head = format!("HEAD:{path}");
+    let committed = [
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        &at_head,
+    ];
+    let current = ["hash-object", "--", path];
+    if let (Ok(committed), Ok(current)) = (run_git(place, &committed), run_git(place, &current))
+        && committed == current
+    {
+        return Ok(false);
+    }
+    // Links, ignored files and committed line endings of Windows have other blobs and no change.
+    let only = format!(":(top,literal){path}");
+    let status = [
+        "--no-literal-pathspecs",
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=all",
+        "--no-renames",
+        "--",
+        &only,
+    ];
+    Ok(!run_git(place, &status)?.is_empty())
+}
+
+/// Returns the tracked files outside `.ken` that differ from HEAD.
 ///
 /// Untracked files are skipped: finding them walks the whole tree, and no entry is about a new
 /// file.
 pub(crate) fn changed_tracked_files(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
-    changed_since_head(place, UntrackedFiles::None, None)
-}
-
-/// Which untracked files count as changed.
-#[derive(Clone, Copy)]
-enum UntrackedFiles {
-    All,
-    None,
-}
-
-/// Returns the paths outside `.ken` that differ from HEAD, with one git process.
-fn changed_since_head(
-    place: &LedgerLocation,
-    untracked: UntrackedFiles,
-    only: Option<&str>,
-) -> Result<Vec<String>, GitError> {
     let outside = pathspec_outside_ken();
-    let only = only.map(|path| format!(":(top,literal){path}"));
-    let mut arguments = vec![
+    let arguments = [
         // `GitRunner` makes pathspecs literal by default.
         "--no-literal-pathspecs",
         "status",
         "--porcelain=v1",
         "-z",
-        match untracked {
-            UntrackedFiles::All => "--untracked-files=all",
-            UntrackedFiles::None => "--untracked-files=no",
-        },
+        "--untracked-files=no",
         "--ignore-submodules=all",
         "--no-renames",
         "--",
         &outside,
     ];
-    arguments.extend(only.as_deref());
     let listed = run_git(place, &arguments)?;
     // With `--no-renames`, every record is `XY path`.
     let paths = split_nul(&listed).filter_map(|line| line.get(3..).map(str::to_owned));

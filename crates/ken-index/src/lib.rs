@@ -52,5 +52,5 @@ pub use missed::UnansweredQuery;
 pub use parsed::FileStat;
 pub use refresh::{RebuildReason, RefreshReport, TornSegment};
 pub use scanned::ScanDigest;
-pub use search::CandidateQuery;
+pub use search::{CandidateQuery, FoundCandidates};
 pub use segment::{ListedSegment, SegmentAppend};

@@ -75,9 +75,9 @@ pub(super) fn run(
     }
     // Before instructions for agents are written: they are Ken's own.
     let surroundings = &session.surroundings;
-    let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
+    let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git);
     setup::after_init(session, args)?;
-    offer(session, &documents)?;
+    offer(session, &documents?)?;
     Ok(CommandExit::Fine)
 }
 

@@ -564,6 +564,12 @@ fn concurrent_wordings_are_both_shown() {
     ----- stderr -----
     1 entry
     ");
+    insta::assert_snapshot!(env.run(["inbox"]), @"
+    exit: 0
+    ----- stdout -----
+    1 concurrent edit (ken show ID, ken edit ID)
+    L-205zr7j2  Charging twice is safe for a day
+    ");
     insta::assert_snapshot!(env.run(["show", &id]), @"
     exit: 0
     ----- stdout -----

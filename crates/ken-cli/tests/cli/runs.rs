@@ -149,6 +149,11 @@ fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
     ----- stderr -----
     error: run `nobody` is not open; run `ken run list` to list open runs
     ");
+    insta::assert_snapshot!(env.run(["run", "note", "nobody", "--used", "L-1"]), @"
+    exit: 2
+    ----- stderr -----
+    error: run `nobody` is not open; run `ken run list` to list open runs
+    ");
     insta::assert_snapshot!(env.run(["run", "open", "../x"]), @"
     exit: 2
     ----- stderr -----

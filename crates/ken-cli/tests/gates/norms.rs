@@ -247,6 +247,19 @@ fn a_release_is_checked_from_the_tag_before_it() {
 }
 
 #[test]
+fn an_example_is_added_once() {
+    let env = repository_with_ledger();
+    let id = env
+        .run(["norms", "add", "no-debug-output"])
+        .success()
+        .line();
+    let again = env.run(["norms", "add", "no-debug-output"]);
+    assert_eq!(again.exit, 2, "{again}");
+    let message = format!("error: {id} is this norm already\n");
+    assert_eq!(again.stderr, message);
+}
+
+#[test]
 fn only_norms_in_force_bind() {
     let by_agent = ["--by", "agent:helper", "norms", "add", "no-debug-output"];
     for (what, binds) in [

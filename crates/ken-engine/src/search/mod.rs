@@ -20,7 +20,9 @@ use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
-use ken_index::{Backend, CandidateQuery, Embedder, IndexError, ModelThresholds, count_tokens};
+use ken_index::{
+    Backend, CandidateQuery, Embedder, FoundCandidates, IndexError, ModelThresholds, count_tokens,
+};
 use ken_ledger::layout::KEN_DIR;
 
 use crate::config::RepositoryConfig;
@@ -52,7 +54,7 @@ pub struct SearchOutcome {
     pub hits: Vec<SearchHit>,
     /// Relevant entries that are not shown, with the reason.
     pub withheld: Vec<(EntryId, HiddenReason)>,
-    /// Set if no entry was relevant and these are the nearest, as the query asked.
+    /// Set if no entry that may be shown is relevant, so that the hits are the nearest, if any.
     pub is_nearest: bool,
 }
 
@@ -124,11 +126,29 @@ pub(crate) fn search(
         withheld = Empty
     );
     let _in = span.enter();
+    let mut answer = search_once(engine, search, progress)?;
+    if search.or_nearest && answer.hits.is_empty() && !answer.is_nearest {
+        // Everything that is relevant is withheld.
+        let anything = SearchQuery {
+            floor: RelevanceFloor::None,
+            ..search.clone()
+        };
+        answer = search_once(engine, &anything, progress)?;
+        answer.is_nearest = true;
+    }
+    span.record("hits", answer.hits.len());
+    span.record("withheld", answer.withheld.len());
+    Ok(answer)
+}
+
+fn search_once(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<SearchOutcome, EngineError> {
     let (serving, found) = find_candidates(engine, search, progress)?;
     let mut answer = score_candidates(engine, search, serving.backend(), found.candidates)?;
     answer.is_nearest = found.is_nearest;
-    span.record("hits", answer.hits.len());
-    span.record("withheld", answer.withheld.len());
     Ok(answer)
 }
 
@@ -237,13 +257,6 @@ fn thread_visibility(
     Ok(config.search.thread_visibility)
 }
 
-/// Candidates of a search.
-struct FoundCandidates {
-    candidates: Vec<SearchCandidate>,
-    /// Set if none is relevant.
-    is_nearest: bool,
-}
-
 /// Returns the candidates and the model that found them: the configured one or its fallback.
 fn find_candidates(
     engine: &mut Engine,
@@ -291,22 +304,17 @@ fn index_candidates(
     }
     let entries = engine.index.searchable_entries()?;
     let thresholds = embedder.map(|it| similarity_thresholds(it, entries));
-    let least = search.floor.threshold(thresholds, &search.query);
-    let candidates = engine.index.candidates(&CandidateQuery {
+    Ok(engine.index.candidates(&CandidateQuery {
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
         names: &search.code_names(),
         other_names: &search.names,
-        least,
+        least: search.floor.threshold(thresholds, &search.query),
         or_nearest: search.or_nearest,
         embedder,
         limit: CANDIDATES_MAX,
-    })?;
-    Ok(FoundCandidates {
-        is_nearest: search.or_nearest && !candidates.iter().any(|it| it.is_relevant(least)),
-        candidates,
-    })
+    })?)
 }
 
 /// Adds entries that contradict a hit, and marks both sides.

@@ -15,7 +15,7 @@ use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, LedgerLocation, RealDir};
 
 use crate::error::EngineError;
-use crate::git::{exclude_untracked_in_ken, pathspec_outside_ken, split_nul};
+use crate::git::{exclude_untracked_in_ken, pathspec_outside_ken, side_by_side, split_nul};
 
 /// Maximum number of files in a folder without git, such as a home directory opened by mistake.
 const WALKED_FILES_MAX: usize = 100_000;
@@ -155,7 +155,7 @@ impl WorkTree {
     fn list_with_git(&self, git: &GitRunner) -> Result<Vec<String>, GitError> {
         let outside = pathspec_outside_ken();
         let not_in_ken = exclude_untracked_in_ken();
-        let listed = git.output(&[
+        let list = [
             "--no-literal-pathspecs",
             "ls-files",
             "-z",
@@ -165,11 +165,10 @@ impl WorkTree {
             &not_in_ken,
             "--",
             &outside,
-        ])?;
-        let mut paths: BTreeSet<String> = split_nul(&listed).collect();
+        ];
         // The git index still contains files that were deleted on disk. `ls-files -d` would find
         // them too, but reads the metadata of every entry file.
-        let deleted = git.output(&[
+        let list_deleted = [
             "--no-literal-pathspecs",
             "diff-files",
             "--name-only",
@@ -178,7 +177,10 @@ impl WorkTree {
             "--relative",
             "--",
             &outside,
-        ])?;
+        ];
+        let (listed, deleted) = side_by_side(|| git.output(&list), || git.output(&list_deleted));
+        let (listed, deleted) = (listed?, deleted?);
+        let mut paths: BTreeSet<String> = split_nul(&listed).collect();
         for path in split_nul(&deleted) {
             paths.remove(&path);
         }

@@ -232,22 +232,8 @@ impl Administration {
     /// Accepts a database that was restored from a backup. Tokens issued before are refused from
     /// then on, unless they are kept. Returns false and changes nothing if the database is in use.
     pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, AdministrationError> {
-        if !self.database.accept_restore(keeps_tokens).await? {
-            return Ok(false);
-        }
-        // What was recorded between the backup and now is missing, so each log says where.
-        let subject = if keeps_tokens {
-            "tokens kept"
-        } else {
-            "tokens ended"
-        };
-        for organization in self.database.audited_organizations().await? {
-            let mut tx = self.database.begin_organization(organization).await?;
-            tx.audit(self.operator(), AuditAction::RestoreAccepted, &subject)
-                .await?;
-            tx.commit().await?;
-        }
-        Ok(true)
+        let accepting = self.database.accept_restore(self.operator(), keeps_tokens);
+        Ok(accepting.await?)
     }
 
     /// Creates an organization unless one of that name exists.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use ken_core::values::time::Timestamp;
 
+use super::audit::{AuditAction, AuditActor};
 use super::{DatabaseError, HubDatabase, millis, timestamp};
 
 /// Longest time without a sign of a hub that did not end in order. After a longer one the database
@@ -96,13 +97,29 @@ impl HubDatabase {
     /// Accepts a restored database, and keeps or refuses the tokens that were issued before.
     /// Returns false and changes nothing if a hub runs on the database and did not find it
     /// restored: this is a hub in use, whose tokens would all end.
-    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<bool, DatabaseError> {
+    pub async fn accept_restore(
+        &self,
+        by: AuditActor<'_>,
+        keeps_tokens: bool,
+    ) -> Result<bool, DatabaseError> {
         // Also notes where the database is now: it may not have been noticed yet.
         let state = self.note_alive(InstanceCheck::Accept).await?;
         let now = millis(self.clock().now());
         let is_found = state.restored_at.is_some();
         if !keeps_tokens && !is_found && self.is_in_use(now).await? {
             return Ok(false);
+        }
+        // What was recorded between the backup and now is missing, so each log says where. First,
+        // so that a command that fails can be repeated.
+        let subject = if keeps_tokens {
+            "tokens kept"
+        } else {
+            "tokens ended"
+        };
+        for organization in self.audited_organizations().await? {
+            let mut tx = self.begin_organization(organization).await?;
+            tx.audit(by, AuditAction::RestoreAccepted, subject).await?;
+            tx.commit().await?;
         }
         // Tokens issued after the restoration was noticed are valid, and stay so. A process whose
         // clock is ahead may have noticed it in the future, in which no token is issued.

@@ -19,7 +19,8 @@ pub(crate) enum AdvisoryLock {
     // 13 is the audit chain of a workspace, which only a trigger extends.
     /// The tokens of an organization.
     Tokens = 14,
-    /// The signed checkpoints of an organization's audit log.
+    /// The signed checkpoints of an organization's audit log. Builds before this took the lock of
+    /// tokens: of an old and a new hub that sign at once, one fails at the primary key.
     AuditCheckpoints = 15,
 }
 

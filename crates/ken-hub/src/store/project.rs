@@ -88,6 +88,8 @@ pub(super) struct ProjectionUpdate {
     pub(super) deleted: Vec<EntryId>,
     /// Workspace-level state, if it may have changed.
     pub(super) workspace: Option<WorkspaceState>,
+    /// True if the last event about the workspace-level state is gone.
+    pub(super) has_no_workspace: bool,
     /// Entries to publish to the organization.
     pub(super) published: Vec<Entry>,
     /// Entries to remove from the organization's published entries.
@@ -203,8 +205,14 @@ impl LogChangeEffects {
         }
         if self.workspace {
             let unchanged = self.unchanged_events(WORKSPACE_NAME)?;
-            let events = unchanged.iter().chain(self.changed_events());
-            projection.workspace = Some(fold_workspace(events.map(|copy| &copy.event)));
+            let events = || unchanged.iter().chain(self.changed_events());
+            // A redacted event concerns nothing any more. Without any other there is no state, as
+            // in a rebuild: a backup compares.
+            projection.has_no_workspace = !events().any(|copy| concerns_workspace(&copy.event));
+            if !projection.has_no_workspace {
+                let state = fold_workspace(events().map(|copy| &copy.event));
+                projection.workspace = Some(state);
+            }
         }
         Ok((self.resolved, projection))
     }
@@ -284,6 +292,7 @@ impl ProjectionUpdate {
             && !is_taken_back
             && takes_away.iter().all(|it| it.is_empty())
             && self.workspace.is_none()
+            && !self.has_no_workspace
             && self.published.is_empty()
     }
 

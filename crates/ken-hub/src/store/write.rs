@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ken_core::ledger::event::RecordedEvent;
-use ken_core::ledger::workspace::{WorkspaceState, concerns_workspace};
+use ken_core::ledger::workspace::concerns_workspace;
 use ken_core::values::id::EntryId;
 use ken_core::values::time::Timestamp;
 use pgvector::HalfVector;
@@ -448,18 +448,16 @@ impl WorkspaceTx {
         &mut self,
         projection: &ProjectionUpdate,
     ) -> Result<(), StoreError> {
-        let Some(workspace) = &projection.workspace else {
-            return Ok(());
-        };
         let key = self.key();
-        if *workspace == WorkspaceState::default() {
-            // As in a rebuild, which finds no event that concerns the workspace: a backup compares.
+        if projection.has_no_workspace {
             sqlx::query("DELETE FROM ken.workspace_states WHERE workspace_id = $1")
                 .bind(key)
                 .execute(self.connection())
                 .await?;
-            return Ok(());
         }
+        let Some(workspace) = &projection.workspace else {
+            return Ok(());
+        };
         let json = serde_json::to_string(workspace).map_err(StoreError::damaged)?;
         sqlx::query(
             "INSERT INTO ken.workspace_states VALUES ($1, $2)

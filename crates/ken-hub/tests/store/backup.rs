@@ -7,6 +7,7 @@ use ken_core::ledger::event::{
 };
 use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::store::DerivedStore as _;
+use ken_core::values::id::EventId;
 use ken_hub::backup::{
     self, BackupError, DERIVED_TABLES, RestoreReport, VerificationReport, last_acknowledged,
 };
@@ -155,14 +156,7 @@ fn a_backup_folds_to_the_same_state_after_decisions_were_redacted() {
             note: Some("by mistake".parse().unwrap()),
         }),
     );
-    let revoked = writer.write(
-        Vec::new(),
-        EventBody::OriginRevoked(OriginRevoked {
-            source: ContributionSource::Author("human:ada@example.org".parse().unwrap()),
-            state: Switch::On,
-            replaces: Vec::new(),
-        }),
-    );
+    let revoked = writer.write(Vec::new(), revocation(Switch::On, Vec::new()));
     let decisions = [retracted.event.id, revoked.event.id];
     for event in [proposed, also, retracted, revoked] {
         workspace.wait(workspace.append(vec![event]));
@@ -180,12 +174,28 @@ fn a_backup_folds_to_the_same_state_after_decisions_were_redacted() {
     let state = workspace.state().unwrap();
     assert!(state.entries[&entry].retracted.is_none());
     assert!(state.entries.contains_key(&other));
+    // Here the state is empty, too, but events about it are left.
+    let ended = world.workspace("two");
+    let mut source = revocation(Switch::On, Vec::new());
+    for _ in 0..2 {
+        let event = writer.write(Vec::new(), source);
+        source = revocation(Switch::Off, vec![event.event.id]);
+        ended.wait(ended.append(vec![event]));
+    }
     let runtime = Runtime::new().unwrap();
     let bytes = back_up(&runtime, world.bare.url());
     let target = empty();
     let restored = load(&runtime, target.url(), &bytes).unwrap();
     let verified = verify(&runtime, target.url(), &restored);
     assert_eq!(verified.damaged().count(), 0, "{verified:?}");
+}
+
+fn revocation(state: Switch, replaces: Vec<EventId>) -> EventBody {
+    EventBody::OriginRevoked(OriginRevoked {
+        source: ContributionSource::Author("human:ada@example.org".parse().unwrap()),
+        state,
+        replaces,
+    })
 }
 
 /// Returns a restored copy of a workspace with an edited entry, and an evicted one.

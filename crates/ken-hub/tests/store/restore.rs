@@ -5,6 +5,7 @@ use std::process::Command;
 
 use ken_core::values::time::Timestamp;
 use ken_hub::clock::HubClock;
+use ken_hub::database::audit::AuditActor;
 use ken_hub::database::{DatabaseSettings, HubDatabase, InstanceCheck, SILENCE_MAX};
 use ken_hub::identity::TokenSecret;
 use ken_hub::identity::tokens::{self, TokenSpec};
@@ -82,7 +83,7 @@ impl RestoreEnvironment {
 
     fn accept(&self, hub: &HubDatabase, keeps_tokens: bool) {
         self.runtime
-            .block_on(hub.accept_restore(keeps_tokens))
+            .block_on(hub.accept_restore(AuditActor::Operator(None), keeps_tokens))
             .map(|is_accepted| assert!(is_accepted))
             .unwrap();
     }
@@ -220,7 +221,7 @@ fn accepting_a_restore_on_a_hub_in_use_ends_no_token() {
     let server = PostgresServer::own();
     let world = RestoreEnvironment::begin(&server);
     let token = world.issue(&world.hub);
-    let accepting = world.hub.accept_restore(false);
+    let accepting = world.hub.accept_restore(AuditActor::Operator(None), false);
     assert!(!world.runtime.block_on(accepting).unwrap());
     assert!(world.is_valid(&world.hub, &token));
 }

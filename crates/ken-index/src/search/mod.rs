@@ -57,6 +57,14 @@ pub struct CandidateQuery<'a> {
     pub limit: usize,
 }
 
+/// Candidates of a query, best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundCandidates {
+    pub candidates: Vec<SearchCandidate>,
+    /// Set if none is relevant, and these are the nearest, as the query asked.
+    pub is_nearest: bool,
+}
+
 impl Index {
     /// Returns the number of entries that a search considers.
     pub fn searchable_entries(&self) -> Result<usize, IndexError> {
@@ -64,14 +72,11 @@ impl Index {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// Returns candidates for `query`, best first.
+    /// Returns candidates for `query`.
     ///
     /// Entries changed since [`prepare_search`](Self::prepare_search) are found with their old
     /// text.
-    pub fn candidates(
-        &self,
-        query: &CandidateQuery<'_>,
-    ) -> Result<Vec<SearchCandidate>, IndexError> {
+    pub fn candidates(&self, query: &CandidateQuery<'_>) -> Result<FoundCandidates, IndexError> {
         let meaning = match query.embedder {
             Some(embedder) => QueryEmbedding::of(query.text, embedder)?,
             None => None,
@@ -81,7 +86,7 @@ impl Index {
         let mut found = self.checked(|db| {
             collect_candidates(&*db.unchecked_transaction()?, query, meaning.as_ref())
         })?;
-        for candidate in &mut found {
+        for candidate in &mut found.candidates {
             self.add_overlays(&mut candidate.entry);
         }
         Ok(found)
@@ -106,7 +111,7 @@ fn collect_candidates(
     db: &Connection,
     query: &CandidateQuery<'_>,
     meaning: Option<&QueryEmbedding<'_>>,
-) -> Result<Vec<SearchCandidate>, IndexError> {
+) -> Result<FoundCandidates, IndexError> {
     let wanted = KeyFilter::by(db, query.filter)?;
     let words = QueryWords::of(db, query.text)?;
     let keywords = words.scores(db, &wanted, CANDIDATES_PER_SIGNAL)?;
@@ -131,9 +136,13 @@ fn collect_candidates(
         anchored,
         named,
     };
-    let found = scored.load(db, query, query.least)?;
-    if found.is_empty() && query.or_nearest {
-        return scored.load(db, query, MatchThreshold::NOTHING);
+    let mut found = FoundCandidates {
+        candidates: scored.load(db, query, query.least)?,
+        is_nearest: false,
+    };
+    if found.candidates.is_empty() && query.or_nearest {
+        found.candidates = scored.load(db, query, MatchThreshold::NOTHING)?;
+        found.is_nearest = true;
     }
     Ok(found)
 }

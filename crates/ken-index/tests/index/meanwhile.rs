@@ -75,7 +75,7 @@ fn find_candidates(index: &Index, embedder: &dyn Embedder) -> Vec<SearchCandidat
         embedder: Some(embedder),
         limit: 10,
     };
-    index.candidates(&query).unwrap()
+    index.candidates(&query).unwrap().candidates
 }
 
 #[test]

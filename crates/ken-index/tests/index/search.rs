@@ -11,7 +11,9 @@ use ken_core::retrieval::ranking::JointThreshold;
 use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
-use ken_index::{Backend, CandidateQuery, Embedder, Index, MatchThreshold, SearchCandidate};
+use ken_index::{
+    Backend, CandidateQuery, Embedder, FoundCandidates, Index, MatchThreshold, SearchCandidate,
+};
 use ken_testkit::any_event::{STEPS_LIGHT, any_histories};
 use ken_testkit::build::EventWriter;
 use ken_testkit::laws::{self, CaseShare};
@@ -67,7 +69,7 @@ fn find_filtered(
         embedder,
         limit: 1000,
     };
-    index.candidates(&query).unwrap()
+    index.candidates(&query).unwrap().candidates
 }
 
 fn first_entry(found: &[SearchCandidate]) -> Option<EntryId> {
@@ -203,9 +205,12 @@ fn the_nearest_entries_are_found_only_where_none_is_relevant() {
         index.candidates(&query).unwrap()
     };
     let most = nearest[0].coverage;
-    assert_eq!(found(most, true), [nearest[0].clone()]);
-    assert_eq!(found(most + 0.1, false), []);
-    assert_eq!(found(most + 0.1, true), nearest);
+    let relevant = found(most, true);
+    assert_eq!(relevant.candidates, [nearest[0].clone()]);
+    assert!(!relevant.is_nearest);
+    assert_eq!(found(most + 0.1, false), FoundCandidates::default());
+    let none = found(most + 0.1, true);
+    assert_eq!((none.candidates, none.is_nearest), (nearest, true));
 }
 
 #[test]

@@ -183,8 +183,8 @@ impl SearchCandidate {
         (1.0 - blend) * by_words + blend * by_meaning
     }
 
-    /// Returns whether the entry is a hit: it matches well enough, is anchored at one of the query's
-    /// paths, or names the same code.
+    /// Returns whether the entry is a hit: it matches well enough, is anchored at one of the
+    /// query's paths, or names the same code.
     pub fn is_relevant(&self, least: MatchThreshold) -> bool {
         self.anchored || self.named || least.is_met(self.cosine, self.coverage)
     }
