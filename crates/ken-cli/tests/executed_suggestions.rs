@@ -78,6 +78,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "config weights set semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05",
     ),
     ("entry cite {} {source}", "entry cite $entry pr:7"),
+    ("show ID, ken edit ID", "show $entry"),
     (
         "entry reanchor ID, ken retract ID",
         "entry reanchor $changed --keep --cite pr:7",
@@ -159,6 +160,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "guard revoke --author agent:evil",
     ),
     (
+        "guard revoke --author NAME --undo",
+        "guard revoke --author agent:revoked --undo",
+    ),
+    (
         "guard revoke {what} --undo",
         "guard revoke --author agent:revoked --undo",
     ),
@@ -200,8 +205,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("restore {id}", "restore $archived"),
     ("restore {old}", "restore $archived"),
     (
-        "run close --outcome succeeded",
-        "run close --outcome succeeded --run r1",
+        "run close {id} --outcome succeeded",
+        "run close r1 --outcome succeeded",
     ),
     (
         "run open --agent researcher,role=researcher --task {}",

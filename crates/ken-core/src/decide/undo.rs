@@ -433,7 +433,7 @@ fn describe(event: &Event) -> &'static str {
         ),
         (
             matches!(body, EventBody::OriginRevoked(_)),
-            "a revocation (`ken guard revoke … --undo` ends it)",
+            "a revocation (`ken guard revoke --author NAME --undo` ends it)",
         ),
         (
             matches!(body, EventBody::ConfigChanged(_)),
