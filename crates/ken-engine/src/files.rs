@@ -340,8 +340,6 @@ pub(crate) fn render_all(engine: &mut Engine) -> Result<usize, EngineError> {
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     })?;
-    let redacted = redacted_entries(&entries);
-    remove_redacted_files(engine, &dir, &mut seen, |id| redacted.contains(&id))?;
     for entry in &entries {
         written += usize::from(render_entry(engine, &dir, entry, &mut seen)?);
     }

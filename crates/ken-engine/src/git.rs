@@ -457,7 +457,7 @@ pub(crate) fn side_by_side<A, B: Send>(
 /// Compares the two blobs first: `git status` of one path reads the index and looks through
 /// folders, which takes 180 ms where there are 110,000 files.
 pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
-    if path.split('/').next() == Some(KEN_DIR) {
+    if is_ken_file(path) {
         return Ok(false);
     }
     let at_head = format!("HEAD:{path}");
@@ -476,18 +476,7 @@ pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, Git
     }
     // Links, ignored files and committed line endings of Windows have other blobs and no change.
     let only = format!(":(top,literal){path}");
-    let status = [
-        "--no-literal-pathspecs",
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--untracked-files=all",
-        "--ignore-submodules=all",
-        "--no-renames",
-        "--",
-        &only,
-    ];
-    Ok(!run_git(place, &status)?.is_empty())
+    Ok(!changed_since_head(place, "--untracked-files=all", &only)?.is_empty())
 }
 
 /// Returns the tracked files outside `.ken` that differ from HEAD.
@@ -495,23 +484,37 @@ pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, Git
 /// Untracked files are skipped: finding them walks the whole tree, and no entry is about a new
 /// file.
 pub(crate) fn changed_tracked_files(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
-    let outside = pathspec_outside_ken();
+    changed_since_head(place, "--untracked-files=no", &pathspec_outside_ken())
+}
+
+/// Returns the paths of a pathspec that differ from HEAD.
+fn changed_since_head(
+    place: &LedgerLocation,
+    untracked: &str,
+    pathspec: &str,
+) -> Result<Vec<String>, GitError> {
     let arguments = [
         // `GitRunner` makes pathspecs literal by default.
         "--no-literal-pathspecs",
         "status",
         "--porcelain=v1",
         "-z",
-        "--untracked-files=no",
+        untracked,
         "--ignore-submodules=all",
         "--no-renames",
         "--",
-        &outside,
+        pathspec,
     ];
     let listed = run_git(place, &arguments)?;
     // With `--no-renames`, every record is `XY path`.
     let paths = split_nul(&listed).filter_map(|line| line.get(3..).map(str::to_owned));
     Ok(paths.collect())
+}
+
+/// Returns whether a path of the repository is in `.ken`.
+pub(crate) fn is_ken_file(path: &str) -> bool {
+    let below = path.strip_prefix(KEN_DIR);
+    below.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns git's name for everything but `.ken`. It keeps git from checking every entry file, and

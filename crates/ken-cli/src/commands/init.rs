@@ -73,7 +73,7 @@ pub(super) fn run(
             "This folder is not in git, so entries stay on this machine. `ken self uninstall` removes the files.",
         )?;
     }
-    // Before instructions for agents are written: they are Ken's own.
+    // Listed before `after_init` writes Ken's own instructions for agents, which need no audit.
     let surroundings = &session.surroundings;
     let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git);
     setup::after_init(session, args)?;

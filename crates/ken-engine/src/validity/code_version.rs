@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ken_anchor::{FileTree, FileTreeError};
 use ken_index::FileStat;
 use ken_ledger::git::{CatFileMode, GitError, GitObjectReader, GitRunner};
-use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, LedgerLocation, RealDir};
 
 use crate::error::EngineError;
-use crate::git::{exclude_untracked_in_ken, pathspec_outside_ken, side_by_side, split_nul};
+use crate::git::{
+    exclude_untracked_in_ken, is_ken_file, pathspec_outside_ken, side_by_side, split_nul,
+};
 
 /// Maximum number of files in a folder without git, such as a home directory opened by mistake.
 const WALKED_FILES_MAX: usize = 100_000;
@@ -370,11 +371,6 @@ fn without_ken_files(mut paths: Vec<String>) -> Arc<[String]> {
     paths.retain(|path| !is_ken_file(path));
     paths.sort();
     paths.into()
-}
-
-fn is_ken_file(path: &str) -> bool {
-    let below = path.strip_prefix(KEN_DIR);
-    below.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns `None` if the file does not exist or is behind a symbolic link, an error otherwise.

@@ -59,7 +59,7 @@ pub async fn verify_restored(
     let (total, done) = (restored.workspaces.len(), AtomicUsize::new(0));
     let next = AtomicUsize::new(0);
     let work = async || {
-        // One connection for all: a new one reads the catalog anew, which takes longer than most
+        // One connection per worker: a new one reads the catalog anew, which takes longer than most
         // workspaces.
         let mut connection = HubDatabase::connect_owner(url).await?;
         let mut verified = Vec::new();

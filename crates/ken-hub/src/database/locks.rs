@@ -10,7 +10,8 @@ use uuid::Uuid;
 /// What an advisory lock protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdvisoryLock {
-    /// A workspace. Every transaction in it shares the lock; an eviction or a removal does not.
+    /// A workspace. Every transaction in it shares the lock; an eviction or a removal holds it
+    /// alone.
     Workspace = 9,
     /// The search index of a workspace.
     SearchIndex = 11,

@@ -14,7 +14,7 @@ use ken_core::values::content::EntryScope;
 use ken_core::values::id::EntryId;
 use pgvector::HalfVector;
 
-use super::project::ProjectionUpdate;
+use super::project::{ProjectionUpdate, WorkspaceUpdate};
 use super::rows::{SearchTableRow, embedding_model, to_json};
 use super::{StoreError, read::entry_from_row};
 use crate::database::WorkspaceTx;
@@ -73,7 +73,13 @@ impl WorkspaceTx {
         &mut self,
         projection: &ProjectionUpdate,
     ) -> Result<(), StoreError> {
-        if let Some(workspace) = &projection.workspace {
+        let empty = WorkspaceState::default();
+        let changed = match &projection.workspace {
+            WorkspaceUpdate::Unchanged => None,
+            WorkspaceUpdate::Folded(workspace) => Some(workspace),
+            WorkspaceUpdate::Gone => Some(&empty),
+        };
+        if let Some(workspace) = changed {
             // A changed workspace state may revoke or reinstate an author, which affects all of the
             // author's entries.
             let rows =

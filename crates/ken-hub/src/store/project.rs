@@ -75,6 +75,16 @@ pub(super) enum PriorEntryState<'a> {
     Unknown,
 }
 
+/// Change of the workspace-level state.
+#[derive(Debug, Default)]
+pub(super) enum WorkspaceUpdate {
+    #[default]
+    Unchanged,
+    Folded(WorkspaceState),
+    /// No event concerns it any more.
+    Gone,
+}
+
 /// Rows to write besides the log.
 #[derive(Debug, Default)]
 pub(super) struct ProjectionUpdate {
@@ -86,10 +96,7 @@ pub(super) struct ProjectionUpdate {
     pub(super) unsearchable: Vec<EntryId>,
     /// Entries without any remaining event.
     pub(super) deleted: Vec<EntryId>,
-    /// Workspace-level state, if it may have changed.
-    pub(super) workspace: Option<WorkspaceState>,
-    /// True if the last event about the workspace-level state is gone.
-    pub(super) has_no_workspace: bool,
+    pub(super) workspace: WorkspaceUpdate,
     /// Entries to publish to the organization.
     pub(super) published: Vec<Entry>,
     /// Entries to remove from the organization's published entries.
@@ -208,11 +215,11 @@ impl LogChangeEffects {
             let events = || unchanged.iter().chain(self.changed_events());
             // A redacted event concerns nothing any more. Without any other there is no state, as
             // in a rebuild: a backup compares.
-            projection.has_no_workspace = !events().any(|copy| concerns_workspace(&copy.event));
-            if !projection.has_no_workspace {
-                let state = fold_workspace(events().map(|copy| &copy.event));
-                projection.workspace = Some(state);
-            }
+            projection.workspace = if events().any(|copy| concerns_workspace(&copy.event)) {
+                WorkspaceUpdate::Folded(fold_workspace(events().map(|copy| &copy.event)))
+            } else {
+                WorkspaceUpdate::Gone
+            };
         }
         Ok((self.resolved, projection))
     }
@@ -291,8 +298,7 @@ impl ProjectionUpdate {
         !self.may_overwrite
             && !is_taken_back
             && takes_away.iter().all(|it| it.is_empty())
-            && self.workspace.is_none()
-            && !self.has_no_workspace
+            && matches!(self.workspace, WorkspaceUpdate::Unchanged)
             && self.published.is_empty()
     }
 

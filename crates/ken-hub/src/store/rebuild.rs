@@ -9,7 +9,7 @@ use ken_core::values::id::EntryId;
 use super::append::run_blocking_work;
 use super::copies::parse;
 use super::preload::{EntryHistories, WORKSPACE_NAME};
-use super::project::{FoldedEntry, PriorEntryState, ProjectionUpdate};
+use super::project::{FoldedEntry, PriorEntryState, ProjectionUpdate, WorkspaceUpdate};
 use super::write::LogColumns;
 use super::{StoreError, column};
 use crate::database::{DatabaseError, EagerQuery, HubDatabase, ProjectionState, WorkspaceTx};
@@ -169,7 +169,7 @@ impl WorkspaceTx {
                 let events: Vec<_> = events.collect::<Result<_, _>>()?;
                 Ok(fold_workspace(events.iter().map(|copy| &copy.event)))
             });
-            global.workspace = Some(workspace.await?);
+            global.workspace = WorkspaceUpdate::Folded(workspace.await?);
         }
         self.write_workspace(&global).await?;
         self.write_published(&global).await?;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::copies::ResolvedChange;
 use super::preload::WORKSPACE_NAME;
-use super::project::ProjectionUpdate;
+use super::project::{ProjectionUpdate, WorkspaceUpdate};
 use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryTableRow, SearchTableRow, embedding_model};
 use super::{StoreError, column, uuid, uuids};
 use crate::database::{EventPusher, WorkspaceTx, millis, without_nul};
@@ -449,14 +449,16 @@ impl WorkspaceTx {
         projection: &ProjectionUpdate,
     ) -> Result<(), StoreError> {
         let key = self.key();
-        if projection.has_no_workspace {
-            sqlx::query("DELETE FROM ken.workspace_states WHERE workspace_id = $1")
-                .bind(key)
-                .execute(self.connection())
-                .await?;
-        }
-        let Some(workspace) = &projection.workspace else {
-            return Ok(());
+        let workspace = match &projection.workspace {
+            WorkspaceUpdate::Unchanged => return Ok(()),
+            WorkspaceUpdate::Folded(workspace) => workspace,
+            WorkspaceUpdate::Gone => {
+                sqlx::query("DELETE FROM ken.workspace_states WHERE workspace_id = $1")
+                    .bind(key)
+                    .execute(self.connection())
+                    .await?;
+                return Ok(());
+            }
         };
         let json = serde_json::to_string(workspace).map_err(StoreError::damaged)?;
         sqlx::query(

@@ -185,21 +185,22 @@ impl ScoredKeys {
             if !is_relevant && !may_be_named {
                 continue;
             }
-            if let Some(entry) = rows::load_entry(db, key)? {
-                let named = query.names.are_named_by(&entry);
-                if !is_relevant && !named {
-                    name_checks -= 1;
-                    continue;
-                }
-                found.push(SearchCandidate {
-                    entry,
-                    keywords: self.keywords.get(&key).copied().unwrap_or(0.0),
-                    coverage,
-                    cosine,
-                    relevance,
-                    anchored,
-                    named,
-                });
+            let Some(entry) = rows::load_entry(db, key)? else {
+                continue;
+            };
+            let candidate = SearchCandidate {
+                keywords: self.keywords.get(&key).copied().unwrap_or(0.0),
+                coverage,
+                cosine,
+                relevance,
+                anchored,
+                named: query.names.are_named_by(&entry),
+                entry,
+            };
+            if candidate.is_relevant(least) {
+                found.push(candidate);
+            } else {
+                name_checks -= 1;
             }
         }
         Ok(found)
